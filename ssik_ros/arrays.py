@@ -1,7 +1,8 @@
-"""Types of numpy arrays for annotations, and functions on arrays of joint values: turns, limits, read-only copies."""
+"""Types of numpy arrays for annotations, tables of arrays, read-only arrays, and turns and limits of joint values."""
 
+from collections.abc import Sequence
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Table = TypeVar('Table', bound=tuple[Any, ...])
+"""A named tuple of arrays with a common first axis, its rows; a field may be such a tuple itself."""
 TURN = 2.0 * math.pi
 
 
@@ -91,3 +94,33 @@ def freeze_fields(instance: object) -> None:
     :param instance: object with attributes, such as a data class.
     """
     freeze(*(value for value in vars(instance).values() if isinstance(value, np.ndarray)))
+
+
+def chosen_rows(table: Table, rows: Any) -> Table:
+    """
+    Return some rows of a table, as a table.
+
+    :param table: named tuple of arrays with a common first axis.
+    :param rows: indices, a slice, or a mask.
+    """
+    make: Any = type(table)
+    chosen: Table = make(
+        *(chosen_rows(part, rows) if isinstance(part, tuple) else part[rows] for part in table)
+    )
+    return chosen
+
+
+def joined_rows(tables: Sequence[Table]) -> Table:
+    """
+    Return the rows of several tables, one table below the other, as one table.
+
+    :param tables: at least one named tuple of arrays, all of the same class.
+    """
+    make: Any = type(tables[0])
+    joined: Table = make(
+        *(
+            joined_rows(parts) if isinstance(parts[0], tuple) else np.concatenate(parts)
+            for parts in zip(*tables, strict=True)
+        )
+    )
+    return joined

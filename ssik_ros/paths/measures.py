@@ -6,6 +6,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
+from ssik_ros.paths.penalties import limit_margins
 from ssik_ros.paths.planner import ToolPathPlanner
 from ssik_ros.paths.requests import ToolPath
 
@@ -50,8 +51,6 @@ def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
     :param path: the result of :meth:`ToolPathPlanner.plan`.
     """
     serial, q = planner.chain.chain, np.ascontiguousarray(path.positions)
-    with np.errstate(invalid='ignore'):
-        margins = np.minimum(q - serial.lower, serial.upper - q) / (serial.upper - serial.lower)
     clearance = None
     if planner.obstacles is not None and len(q):
         exact = planner.obstacles[1]
@@ -64,7 +63,7 @@ def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
         lower=serial.lower,
         upper=serial.upper,
         units=tuple('m' if kind == JointKind.PRISMATIC else 'rad' for kind in serial.kinds),
-        margins=np.where(np.isfinite(serial.upper - serial.lower), margins, np.inf),
+        margins=limit_margins(serial, q),
         singular=planner.costs.smallest_values(q),
         clearance=clearance,
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
+from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.requests import PathPenalties
 from ssik_ros.paths.tool_chain import ToolChain
@@ -69,13 +70,8 @@ class PostureCosts:
         :param q: (k, n) postures.
         :param turning: (n,) 1 for joints whose winding is chosen later, else 0.
         """
-        serial = self._chain.chain
-        chosen = (turning == 0) & np.isfinite(serial.upper - serial.lower)
-        if not chosen.any():
-            return np.ones(len(q))
-        low, high, values = serial.lower[chosen], serial.upper[chosen], q[:, chosen]
-        margins = np.minimum(values - low, high - values) / np.maximum(high - low, 1e-12)
-        return np.asarray(margins.min(axis=1))
+        margins = limit_margins(self._chain.chain, q)[:, turning == 0]
+        return np.asarray(margins.min(axis=1, initial=1.0))
 
     def smallest_values(self, q: FloatArray) -> FloatArray:
         """
@@ -87,6 +83,19 @@ class PostureCosts:
         jacobians = serial.moved(q).jacobians(length=max(serial.length, 1e-12))
         # With more than six joints there are six singular values, otherwise one per joint. The smallest comes last.
         return np.asarray(np.linalg.svd(jacobians, compute_uv=False)[:, -1])
+
+
+def limit_margins(chain: SerialChain, q: FloatArray) -> FloatArray:
+    """
+    Return the distance (k, n) of each joint from its nearer limit, as a share of its range; inf for no limits.
+
+    :param chain: the joints.
+    :param q: (k, n) postures.
+    """
+    widths = chain.upper - chain.lower
+    nearer = np.minimum(q - chain.lower, chain.upper - q)
+    with np.errstate(invalid='ignore'):
+        return np.where(np.isfinite(widths), nearer / np.maximum(widths, 1e-12), np.inf)
 
 
 def _rise(part: FloatArray) -> FloatArray:

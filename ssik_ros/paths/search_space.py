@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, joined_rows
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.pose_freedom import PoseFreedom, Z
@@ -283,8 +283,7 @@ class SearchSpace:
                 part_parameters = part_parameters[kept]
             parts.append(postures)
             parameters.append(part_parameters)
-        together = PostureRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        return together, np.concatenate(parameters)
+        return joined_rows(parts), np.concatenate(parameters)
 
     def _some_postures(
         self, rows: IntArray, waypoints: FloatArray, samples: Samples

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray, joined_rows
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry.rotations import invert_pose
@@ -34,6 +34,8 @@ from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 
 FULL, MOST_INNER = 6, 7
 """Joints that an exact pose takes, and that the closed form takes; those before them are parameters."""
+OF_EACH_JOINT = ('kinds', 'lower', 'upper', 'joint_indices', 'idx_q')
+"""Arrays of a chain with a number for each joint."""
 ROWS_AT_ONCE = 20_000
 """Values of a held joint that one kernel call tries: a few hundredths of a second."""
 
@@ -242,7 +244,7 @@ class ToolChain:
                 arrays.work,
             )
             parts.append(PostureRows(q[:used].copy(), owners[:used] + start, counts))
-        return _together(parts)
+        return joined_rows(parts)
 
     def _one_by_one(self, poses: FloatArray, values: FloatArray) -> PostureRows:
         """
@@ -260,7 +262,7 @@ class ToolChain:
             rows = arrays.rows[:count, :n].copy()
             counted = arrays.counters[[search.BRANCHES, search.DROPPED, search.DOUBT]][None]
             parts.append(PostureRows(rows, np.full(count, pose), counted))
-        return _together(parts)
+        return joined_rows(parts)
 
 
 def _whole_chain(
@@ -300,7 +302,7 @@ def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
     points = np.vstack([first.points[::-1], last.points]) @ base[:3, :3].T + base[:3, 3]
     columns = {
         name: np.concatenate([getattr(first, name)[::-1], getattr(last, name)])
-        for name in ('kinds', 'lower', 'upper', 'joint_indices', 'idx_q')
+        for name in OF_EACH_JOINT
     }
     return SerialChain(
         base_link=first.tip_link,
@@ -376,19 +378,5 @@ def _check_locked(chain: SerialChain, locked: Mapping[str, float]) -> None:
 def _keep_joints(chain: SerialChain, joints: 'range | list[int]') -> SerialChain:
     """Return a chain of the joints with the given indices; all other joints are rigid at zero."""
     kept = list(joints)
-    return replace(
-        chain,
-        joint_names=tuple(chain.joint_names[k] for k in kept),
-        kinds=chain.kinds[kept],
-        axes=chain.axes[kept],
-        points=chain.points[kept],
-        lower=chain.lower[kept],
-        upper=chain.upper[kept],
-        joint_indices=chain.joint_indices[kept],
-        idx_q=chain.idx_q[kept],
-    )
-
-
-def _together(parts: list[PostureRows]) -> PostureRows:
-    """Return the postures of several results, concatenated to one result."""
-    return PostureRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    arrays = {name: getattr(chain, name)[kept] for name in ('axes', 'points', *OF_EACH_JOINT)}
+    return replace(chain, joint_names=tuple(chain.joint_names[k] for k in kept), **arrays)

@@ -29,11 +29,15 @@ Number of layers times pairs of a box and a block of boxes, plus the pairs of bo
 """
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.paths.layers import (
     LARGEST_STEP,
     step_of,
+    Steps,
     SUM_OF_SQUARES,
     SUM_OF_STEPS,
 )
@@ -42,6 +46,25 @@ BLOCK = 32
 """Number of neighbouring boxes of a layer that are first tested together."""
 SWEEPS = 2
 """Number of rounds that improve the multipliers of a step, joint by joint."""
+
+
+class Boxes(NamedTuple):
+    """k boxes of postures, in a linear form of r free parameters; see :func:`connect_boxes`."""
+
+    q: np.ndarray
+    halves: np.ndarray
+    slopes: np.ndarray
+    errors: np.ndarray
+    cells: np.ndarray
+    prices: np.ndarray
+
+
+class Blocks(NamedTuple):
+    """b larger boxes, each around BLOCK neighbouring boxes of the layer before; see :func:`connect_boxes`."""
+
+    q: np.ndarray
+    halves: np.ndarray
+    costs: np.ndarray
 
 
 def scratch_size(n: int, free: int, blocks: int) -> int:
@@ -71,41 +94,42 @@ def _places(n, free):
 
 
 @inline_kernel
-def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, objective):
+def _apart(first, a, second, b, steps):
     """
     Return a lower bound on the cost of a step between two boxes, from the gap between them in each joint.
 
-    It is infinite if a joint would have to move further than ``largest`` permits. Prices are not included.
+    It is infinite if a joint would have to move further than its largest step. Prices are not included.
 
-    :param q, halves: centres and half widths of the boxes [rad or m]; the step begins in row ``a``.
-    :param others, other_halves: the same of the boxes in one of which the step ends, row ``b``.
-    :param turning, largest, weights, objective: as for :func:`connect_boxes`.
+    :param first, a: boxes or blocks, and the row of the one in which the step begins.
+    :param second, b: boxes, and the row of the one in which the step ends.
+    :param steps: largest steps and objective, see :class:`Steps`.
     """
     total = 0.0
-    for j in range(q.shape[1]):
-        distance = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
-        apart = max(0.0, distance - halves[a, j] - other_halves[b, j])
-        if apart > largest[j]:
+    for j in range(first.q.shape[1]):
+        distance = abs(step_of(first.q[a, j], second.q[b, j], steps.turning[j] != 0))
+        apart = max(0.0, distance - first.halves[a, j] - second.halves[b, j])
+        if apart > steps.largest[j]:
             return math.inf
-        if objective == SUM_OF_STEPS:
-            total += weights[j] * apart
-        elif objective == SUM_OF_SQUARES:
-            total += (weights[j] * apart) ** 2
+        if steps.objective == SUM_OF_STEPS:
+            total += steps.weights[j] * apart
+        elif steps.objective == SUM_OF_SQUARES:
+            total += (steps.weights[j] * apart) ** 2
         else:
-            total = max(total, weights[j] * apart)
+            total = max(total, steps.weights[j] * apart)
     return total
 
 
 @inline_kernel
-def _value(y, c, e, before, after, cells, slopes, a, b, j):
+def _value(y, c, e, before, after, boxes, a, b, j):
     """
     Return the terms of the lower bound of :func:`_follow` that depend on the multiplier of one joint.
 
     :param y: the multiplier of the joint, between minus and plus its weight.
     :param c, e: step of joint ``j`` between the centres of both boxes, and the sum of both errors.
     :param before, after: (r,) y D_a - z_a and y D_b - z_b, summed over the other joints only.
-    :param cells, slopes, a, b: half widths and slopes of the boxes, and the rows of both boxes.
+    :param boxes, a, b: the boxes, and the rows of both.
     """
+    cells, slopes = boxes.cells, boxes.slopes
     total = y * c - abs(y) * e
     for r in range(cells.shape[1]):
         total -= abs(before[r] + y * slopes[a, j, r]) * cells[a, r]
@@ -114,27 +138,29 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 
 
 @inline_kernel
-def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
+def _follow(boxes, a, b, steps, sign, work):
     """
     Return a lower bound on the cost of a step from box ``a`` to box ``b``, prices included.
 
     It uses that all joint values of a posture depend on the same free parameters, which gaps of single joints ignore.
-    This is step 2 of the module's method, for the objective SUM_OF_STEPS only. Other arguments are as for
-    :func:`connect_boxes`.
+    This is step 2 of the module's method, for the objective SUM_OF_STEPS only.
 
-    :param a, b: rows of the boxes where the step begins and ends.
+    :param boxes, a, b: the boxes, and the rows of those where the step begins and ends.
+    :param steps, sign: see :class:`Steps`; as for :func:`connect_boxes`.
     :param work: the scratch of :func:`connect_boxes`; its multipliers are written.
     """
-    n, free = q.shape[1], cells.shape[1]
-    steps, sums, first, second, end = _places(n, free)
-    y, c, e = work[:steps], work[steps:sums], work[sums:first]
+    q, halves, slopes, cells = boxes.q, boxes.halves, boxes.slopes, boxes.cells
+    n, free, weights = q.shape[1], cells.shape[1], steps.weights
+    centers, sums, first, second, end = _places(n, free)
+    y, c, e = work[:centers], work[centers:sums], work[sums:first]
     before, after = work[first:second], work[second:end]
     for r in range(free):
-        before[r], after[r] = -sign * prices[a, r], -sign * prices[b, r]
+        before[r], after[r] = -sign * boxes.prices[a, r], -sign * boxes.prices[b, r]
     for j in range(n):
-        c[j], e[j] = step_of(q[a, j], q[b, j], turning[j] != 0), errors[a, j] + errors[b, j]
+        c[j] = step_of(q[a, j], q[b, j], steps.turning[j] != 0)
+        e[j] = boxes.errors[a, j] + boxes.errors[b, j]
         y[j] = 0.0
-        if turning[j] != 0 and abs(c[j]) + halves[a, j] + halves[b, j] > math.pi:
+        if steps.turning[j] != 0 and abs(c[j]) + halves[a, j] + halves[b, j] > math.pi:
             e[j] = math.inf
         if abs(c[j]) > e[j]:
             y[j] = math.copysign(weights[j], c[j])
@@ -164,7 +190,7 @@ def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weigh
                     other = 0.0
                     if rate != 0.0:
                         other = min(max(-rest / rate, -weights[j]), weights[j])
-                value = _value(other, c[j], e[j], before, after, cells, slopes, a, b, j)
+                value = _value(other, c[j], e[j], before, after, boxes, a, b, j)
                 if value > least:
                     best, least = other, value
             y[j] = best
@@ -230,26 +256,16 @@ def connect_boxes(
     :param sign: -1 for sequences that go backwards through the layers, else 1.
     :param work: (scratch_size(n, r, b),) scratch.
     """
+    boxes = Boxes(q, halves, slopes, errors, cells, prices)
+    blocks = Blocks(block_q, block_halves, block_costs)
+    steps = Steps(turning, largest, weights, objective)
     n, free, count = q.shape[1], cells.shape[1], len(block_costs)
     _, _, _, _, at_bounds = _places(n, free)
     bounds = work[at_bounds:]
     for row in range(first, last):
         costs[row] = math.inf
-        stake = _stake(cells, prices, row)
-        best = _bound_blocks(
-            bounds,
-            block_q,
-            block_halves,
-            block_costs,
-            q,
-            halves,
-            row,
-            stake,
-            turning,
-            largest,
-            weights,
-            objective,
-        )
+        stake = _stake(boxes, row)
+        best = _bound_blocks(bounds, blocks, boxes, row, stake, steps)
         # Begin with the nearest block: its cost excludes most of the others.
         for turn in range(-1, count):
             block = max(turn, 0)
@@ -263,25 +279,11 @@ def connect_boxes(
             for at in range(begin + block * BLOCK, block_end):
                 if math.isinf(costs[at]):
                     continue
-                step = _apart(q, halves, at, q, halves, row, turning, largest, weights, objective)
+                step = _apart(boxes, at, boxes, row, steps)
                 if objective == SUM_OF_STEPS:
-                    step -= stake + _stake(cells, prices, at)
+                    step -= stake + _stake(boxes, at)
                     if costs[at] + step < costs[row]:
-                        step_bound = _follow(
-                            q,
-                            halves,
-                            slopes,
-                            errors,
-                            cells,
-                            prices,
-                            sign,
-                            at,
-                            row,
-                            turning,
-                            weights,
-                            work,
-                        )
-                        step = max(step, step_bound)
+                        step = max(step, _follow(boxes, at, row, steps, sign, work))
                 total = max(costs[at], step)
                 if objective != LARGEST_STEP:
                     total = costs[at] + step
@@ -293,56 +295,43 @@ def connect_boxes(
 
 
 @inline_kernel
-def _bound_blocks(
-    bounds,
-    block_q,
-    block_halves,
-    block_costs,
-    q,
-    halves,
-    row,
-    stake,
-    turning,
-    largest,
-    weights,
-    objective,
-):
+def _bound_blocks(bounds, blocks, boxes, row, stake, steps):
     """
     Write for each block of the layer before a lower bound on the cost of paths that reach a box through this block.
 
-    A block is a group of BLOCK neighbouring boxes. Other arguments are as for :func:`connect_boxes`.
+    A block is a group of BLOCK neighbouring boxes.
 
     :param bounds: (b,) out; infinite for blocks that no path reaches.
-    :param row: the box.
+    :param blocks: the blocks of the layer before.
+    :param boxes, row: the boxes, and the row of the box that is reached.
     :param stake: result of :func:`_stake` for the box.
+    :param steps: largest steps and objective, see :class:`Steps`.
     :returns: index of the block with the least bound.
     """
     best = 0
-    for block in range(len(block_costs)):
+    for block in range(len(blocks.costs)):
         bounds[block] = math.inf
-        if block_costs[block] < math.inf:
-            step = _apart(
-                block_q, block_halves, block, q, halves, row, turning, largest, weights, objective
-            )
-            bounds[block] = max(block_costs[block], step)
-            if objective != LARGEST_STEP:
-                bounds[block] = block_costs[block] + step - stake
+        if blocks.costs[block] < math.inf:
+            step = _apart(blocks, block, boxes, row, steps)
+            bounds[block] = max(blocks.costs[block], step)
+            if steps.objective != LARGEST_STEP:
+                bounds[block] = blocks.costs[block] + step - stake
         if bounds[block] < bounds[best]:
             best = block
     return best
 
 
 @inline_kernel
-def _stake(cells, prices, row):
+def _stake(boxes, row):
     """
     Return by how much the prices of the box ``row`` can make a step to or from the box cheaper at most.
 
     A posture of the box has r free parameters between minus and plus their half widths. A price is the discount of a
     step to the posture for each unit of a parameter. The result is the sum of |price| times half width.
 
-    :param cells, prices: (k, r) half widths of the free parameters, and their prices.
+    :param boxes: half widths of the free parameters, and their prices, are read.
     """
     total = 0.0
-    for r in range(cells.shape[1]):
-        total += abs(prices[row, r]) * cells[row, r]
+    for r in range(boxes.cells.shape[1]):
+        total += abs(boxes.prices[row, r]) * boxes.cells[row, r]
     return total

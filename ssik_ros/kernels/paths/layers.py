@@ -22,6 +22,9 @@ Number of layers times pairs of rows within the key's window.
 """
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import joint_values, so3
@@ -31,6 +34,27 @@ SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST, SUM_OF_POWERS = 0, 1
 each step; sum of the 16th powers of these, which makes large steps equal."""
 NOWHERE = -1
 """Parent of a row without a connection to the layer before."""
+
+
+class Steps(NamedTuple):
+    """Largest steps from one waypoint to the next, and their costs."""
+
+    turning: np.ndarray
+    """(n,) 1 for joints that may turn without end, else 0."""
+    largest: np.ndarray
+    """(n,) largest steps [rad or m]."""
+    weights: np.ndarray
+    """(n,) factors on the motions of the joints."""
+    objective: int
+    """SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS."""
+
+
+class Pieces(NamedTuple):
+    """For each row, the longest and then cheapest path that ends there; see :func:`connect`."""
+
+    costs: np.ndarray
+    lengths: np.ndarray
+    parents: np.ndarray
 
 
 @inline_kernel
@@ -65,7 +89,7 @@ def _part(objective, motion):
     """
     Return the least cost that a step can have if one joint moves by ``motion`` in it.
 
-    :param objective: as for :func:`join`.
+    :param objective: as in :class:`Steps`.
     :param motion: absolute motion of the joint times its weight.
     """
     if objective == SUM_OF_POWERS:
@@ -74,7 +98,7 @@ def _part(objective, motion):
 
 
 @kernel
-def join(q, a, b, turning, largest, weights, objective, most):
+def join(q, a, b, steps, most):
     """
     Return the cost of the step from posture ``a`` to posture ``b``.
 
@@ -82,24 +106,21 @@ def join(q, a, b, turning, largest, weights, objective, most):
 
     :param q: (k, n) postures [rad or m].
     :param a, b: rows of both postures.
-    :param turning: (n,) 1 for joints that may turn without end, else 0.
-    :param largest: (n,) largest steps [rad or m].
-    :param weights: (n,) factors on the motions of the joints.
-    :param objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS.
+    :param steps: largest steps and objective, see :class:`Steps`.
     :param most: largest cost that is of use to the caller.
     """
     total = 0.0
     for j in range(q.shape[1]):
-        motion = abs(step_of(q[a, j], q[b, j], turning[j] != 0))
-        if motion > largest[j]:
+        motion = abs(step_of(q[a, j], q[b, j], steps.turning[j] != 0))
+        if motion > steps.largest[j]:
             return math.inf
-        motion *= weights[j]
-        if objective == SUM_OF_STEPS:
+        motion *= steps.weights[j]
+        if steps.objective == SUM_OF_STEPS:
             total += motion
-        elif objective == SUM_OF_SQUARES:
+        elif steps.objective == SUM_OF_SQUARES:
             total += motion * motion
         else:
-            total = max(total, _part(objective, motion))
+            total = max(total, _part(steps.objective, motion))
         if total > most:
             return math.inf
     return total
@@ -132,12 +153,14 @@ def connect(
     :param q: (k, n) postures [rad or m], layer by layer, each layer sorted by the joint ``key``.
     :param starts: (m + 1,) first row of each layer, then k.
     :param row_costs: (k,) cost of using the row itself; infinite for a row that must not be used.
-    :param turning, objective: as for :func:`join`.
+    :param turning, objective: as in :class:`Steps`.
     :param largest, weights: (m, n) largest steps and weights for the step to each layer; the first rows are ignored.
     :param key: index of the joint by which rows are sorted.
     :param first, last: first layer to work on, and the layer after the last one.
     """
+    pieces = Pieces(costs, lengths, parents)
     for layer in range(first, last):
+        steps = Steps(turning, largest[layer], weights[layer], objective)
         begin = starts[layer - 1] if layer > 0 else 0
         end = starts[layer] if layer > 0 else 0
         longest, least = _best_before(costs, lengths, begin, end)
@@ -146,22 +169,7 @@ def connect(
             if math.isinf(row_costs[row]):
                 lengths[row] = 0
             elif longest > 0:
-                _reach(
-                    costs,
-                    lengths,
-                    parents,
-                    q,
-                    begin,
-                    end,
-                    row,
-                    turning,
-                    largest[layer],
-                    weights[layer],
-                    objective,
-                    key,
-                    longest,
-                    least,
-                )
+                _reach(pieces, q, begin, end, row, steps, key, longest, least)
             if objective == LARGEST_STEP:
                 costs[row] = max(costs[row], row_costs[row])
             else:
@@ -188,22 +196,7 @@ def _best_before(costs, lengths, begin, end):
 
 
 @kernel
-def _reach(
-    costs,
-    lengths,
-    parents,
-    q,
-    begin,
-    end,
-    row,
-    turning,
-    largest,
-    weights,
-    objective,
-    key,
-    longest,
-    least,
-):
+def _reach(pieces, q, begin, end, row, steps, key, longest, least):
     """
     Choose the parent of ``row`` among the rows ``begin`` to ``end`` - 1 of the layer before.
 
@@ -211,10 +204,12 @@ def _reach(
     ``key`` in ``row``. Each way ends when this joint's step is too long or costs too much. Other arguments are as for
     :func:`connect`.
 
-    :param largest, weights: (n,) largest steps and weights for the step to this layer.
+    :param pieces: results of rows before this one, see :class:`Pieces`.
+    :param steps: largest steps and objective for the step to this layer.
     :param longest, least: results of :func:`_best_before` for these rows.
     """
-    sides = 1 if turning[key] != 0 else 0
+    largest, objective = steps.largest[key], steps.objective
+    sides = 1 if steps.turning[key] != 0 else 0
     for side in range(-sides, sides + 1):
         value = q[row, key] + side * so3.TWO_PI
         middle = first_not_below(q, key, begin, end, value)
@@ -222,36 +217,38 @@ def _reach(
             at = middle if direction == 0 else middle - 1
             while begin <= at < end:
                 motion = abs(q[at, key] - value)
-                if motion > largest[key]:
+                if motion > largest:
                     break
-                if lengths[row] > longest:
-                    motion *= weights[key]
+                if pieces.lengths[row] > longest:
+                    motion *= steps.weights[key]
                     bound = least + _part(objective, motion)
                     if objective == LARGEST_STEP:
                         bound = max(least, motion)
-                    if bound >= costs[row]:
+                    if bound >= pieces.costs[row]:
                         break
-                _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective)
+                _try(pieces, q, at, row, steps)
                 at += 1 if direction == 0 else -1
 
 
 @kernel
-def _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective):
+def _try(pieces, q, at, row, steps):
     """
     Make row ``at`` the parent of ``row`` if this makes the path to ``row`` longer, or as long but cheaper.
 
-    It then writes cost, length and parent of ``row``. Nothing changes if a joint would move further than ``largest``.
+    It then writes cost, length and parent of ``row``. Nothing changes if a joint would move further than its
+    largest step.
     """
+    costs, lengths = pieces.costs, pieces.lengths
     is_longer = lengths[at] + 1 > lengths[row]
     is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]
     if lengths[at] == 0 or not (is_longer or is_close):
         return
     most = math.inf
     if not is_longer:
-        most = costs[row] if objective == LARGEST_STEP else costs[row] - costs[at]
-    step = join(q, at, row, turning, largest, weights, objective, most)
+        most = costs[row] if steps.objective == LARGEST_STEP else costs[row] - costs[at]
+    step = join(q, at, row, steps, most)
     if math.isinf(step):
         return
-    total = max(costs[at], step) if objective == LARGEST_STEP else costs[at] + step
+    total = max(costs[at], step) if steps.objective == LARGEST_STEP else costs[at] + step
     if is_longer or total < costs[row]:
-        costs[row], lengths[row], parents[row] = total, lengths[at] + 1, at
+        costs[row], lengths[row], pieces.parents[row] = total, lengths[at] + 1, at

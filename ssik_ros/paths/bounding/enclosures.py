@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within
+from ssik_ros.arrays import chosen_rows, FloatArray, IntArray, TURN, turns_within
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain, SerialChain
 from ssik_ros.paths.bounding.wrist_arms import (
@@ -102,18 +102,7 @@ class Nodes(NamedTuple):
 
         :param rows: indices, a slice, or a mask (k,).
         """
-        return Nodes(
-            owners=self.owners[rows],
-            cells=self.cells.chosen(rows),
-            labels=self.labels[rows],
-            q=self.q[rows],
-            halves=self.halves[rows],
-            spans=self.spans[rows],
-            slopes=self.slopes[rows],
-            errors=self.errors[rows],
-            is_loose=self.is_loose[rows],
-            prices=self.prices[rows],
-        )
+        return chosen_rows(self, rows)
 
 
 def make_nodes(

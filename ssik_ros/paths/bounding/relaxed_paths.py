@@ -28,11 +28,11 @@ References: Land and Doig 1960 (branch and bound).
 
 from collections.abc import Callable
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, TURN, whole_turns
+from ssik_ros.arrays import FloatArray, IntArray, joined_rows, TURN, whole_turns
 from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
@@ -173,8 +173,7 @@ class RelaxedPaths:
                 boxes = boxes.chosen(is_alive[rows[batch][boxes.owners], boxes.labels])
                 boxes.prices[:] = prices[rows[batch][boxes.owners], boxes.labels]
             parts.append(boxes._replace(owners=boxes.owners + begin))
-        nodes = _joined_nodes(parts)
-        return self._sorted(nodes)
+        return self._sorted(joined_rows(parts))
 
     def _sorted(self, nodes: Nodes) -> Nodes:
         """
@@ -331,7 +330,7 @@ class RelaxedPaths:
         if halved is None or not len(others.q):
             return halved
         others = others._replace(owners=others.owners + len(children.layers))
-        return self._sorted(_joined_nodes([others, halved]))
+        return self._sorted(joined_rows([others, halved]))
 
 
 def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
@@ -383,22 +382,6 @@ def joined_limits(limits: StepLimits, rows: IntArray) -> StepLimits:
         largest=np.vstack([limits.largest[:1], largest]),
         weights=np.vstack([weights[:1], joined_weights]),
     )
-
-
-def _joined_nodes(parts: list[Nodes]) -> Nodes:
-    """Return several sets of boxes concatenated to one set; ``owners`` are copied unchanged."""
-
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    cells = [part.cells for part in parts]
-    joined = ParameterCells(
-        np.concatenate([cell_set.layers for cell_set in cells]),
-        np.concatenate([cell_set.centers for cell_set in cells]),
-        np.concatenate([cell_set.halves for cell_set in cells]),
-    )
-    names = ('labels', 'q', 'halves', 'spans', 'slopes', 'errors', 'is_loose', 'prices')
-    return Nodes(column('owners'), joined, *(column(name) for name in names))
 
 
 def _place(centers: FloatArray) -> IntArray:

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import chosen_rows, FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.rotations import rotations
 from ssik_ros.paths.tool_chain import ToolChain
@@ -73,7 +73,7 @@ class ParameterCells(NamedTuple):
 
         :param rows: indices, a slice, or a mask (k,).
         """
-        return ParameterCells(self.layers[rows], self.centers[rows], self.halves[rows])
+        return chosen_rows(self, rows)
 
 
 class LooseBoxes(NamedTuple):

@@ -10,6 +10,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_matrix, pose_numbers
 from ssik_ros.kernels.paths import convex
+from ssik_ros.kernels.paths.clearance import Bodies
 from ssik_ros.model.collision.geometry import Mesh
 from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
@@ -42,53 +43,9 @@ class Core(NamedTuple):
     """(4, 4) in the frame of the geometry."""
 
 
-class BodyArrays(NamedTuple):
-    """
-    n joints of a chain, s convex bodies of robot and obstacles, and the p pairs to check, as arrays for kernels.
-
-    Poses are in the base frame, 12 numbers each, row by row. The fields from ``poses`` on are scratch memory of the
-    kernels. The kernels' class :class:`ssik_ros.kernels.paths.clearance.Bodies` has the same fields in the same order.
-    """
-
-    axes: FloatArray
-    """(3 n,) unit direction of each joint axis in the base frame, all joints at zero."""
-    points: FloatArray
-    """(3 n,) a point on each joint axis in the base frame, all joints at zero [m]."""
-    slides: int
-    """Bit mask of the prismatic joints: bit i for joint i, counted from zero."""
-    kinds: IntArray
-    """(s,) kind of each body, see :class:`Core`."""
-    sizes: FloatArray
-    """(s, 4) sizes of each body, see :class:`Core` [m]."""
-    vertices: FloatArray
-    """(., 3) corners of all hulls in the frames of their bodies, one body after the other [m]."""
-    ends: IntArray
-    """(s + 1,) index in ``vertices`` of the first corner of each body, then the number of corners."""
-    carriers: IntArray
-    """(s,) index of the last joint that moves each body; -1 for bodies that do not move."""
-    homes: FloatArray
-    """(s, 12) pose of each body, all joints at zero."""
-    spheres: FloatArray
-    """(s, 4) bounding sphere of each body: centre in the body's frame, and radius [m]."""
-    pairs: IntArray
-    """(p, 2) indices of the two bodies of each pair; the body on the earlier joint comes first."""
-    levers: FloatArray
-    """(n, s) largest motion of a body per unit of a joint [m/rad, or 1 for prismatic joints]."""
-    poses: FloatArray
-    """(s, 12) scratch: pose of each body."""
-    places: FloatArray
-    """(s, 3) scratch: centre of each bounding sphere in the base frame [m]."""
-    moved: FloatArray
-    """(n + 1, 12) scratch: the identity, then for each joint the motion of the joints up to it."""
-    axis_of: FloatArray
-    """(p, 3) scratch: direction that separated each pair last; zero before the first check."""
-    room: FloatArray
-    """Scratch memory of the distance bounds."""
-
-
 def make_bodies(
     chain: ToolChain, scene: CollisionScene, look_up: Callable[[], None] = do_nothing
-) -> tuple[BodyArrays, IntArray]:
+) -> tuple[Bodies, IntArray]:
     """
     Return the convex bodies of a collision scene as arrays for the kernels, and the shape that each body is a part of.
 
@@ -113,7 +70,7 @@ def make_bodies(
     spheres = np.array([_sphere(core) for core in cores])
     counts = [len(core.vertices) for core in cores]
     pairs = _moving_pairs(_pairs_of_parts(scene.pairs, owners), carriers)
-    arrays = BodyArrays(
+    arrays = Bodies(
         axes=serial.axes.ravel().copy(),
         points=serial.points.ravel().copy(),
         slides=sum(1 << k for k in range(n) if serial.kinds[k] == JointKind.PRISMATIC),

@@ -51,6 +51,11 @@ class Corridor(NamedTuple):
     rows: IntArray
     """(m,) index of the waypoint of each posture."""
 
+    def before(self, count: int) -> 'Corridor':
+        """Return the first ``count`` postures."""
+        q, parameters = self.q[:count], self.parameters[:count]
+        return self._replace(q=q, parameters=parameters, rows=self.rows[:count])
+
 
 class Checks(NamedTuple):
     """Checks that postures of a path must pass (collisions, the caller's filter), and penalties that they cost."""

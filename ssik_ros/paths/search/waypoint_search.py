@@ -85,7 +85,10 @@ class WaypointSearch:
         :param earlier_path: (m, n) a path to improve, so that the result costs at most as much; None without any.
         """
         self._task, self._ends, self._earlier_path = task, ends, earlier_path
-        self._best: list[Corridor] = []
+        space, nothing = task.space, np.zeros(0, dtype=np.int64)
+        q, parameters = np.zeros((0, space.chain.size)), np.zeros((0, space.size))
+        self._best = Corridor(q, parameters, math.inf, space.spacing, nothing)
+        """The best path so far, or its longest part; empty before the first one."""
         self._travel_paths: dict[int, FloatArray] = {}
         self._shut_in: list[tuple[int, FloatArray]] = []
 
@@ -108,9 +111,9 @@ class WaypointSearch:
             name = chain.chain.joint_names[outside]
             text = f"Joint '{name}' would turn further than its limits allow."
             failure = PathFailure(-1, Cause.LIMITS, text)
-        first = int(self._best[0].rows[0]) if self._best and len(self._best[0].q) else 0
-        cost = self._best[0].cost if self._best and failure is None else math.inf
-        limits = self._task.limits
+        best, limits = self._best, self._task.limits
+        first = int(best.rows[0]) if len(best.q) else 0
+        cost = best.cost if failure is None else math.inf
         outcome = SearchOutcome(q, first, cost, failure, limits, stopped, self._travel_paths)
         return outcome if failure is None else _joined_part(self._task, outcome)
 
@@ -122,7 +125,7 @@ class WaypointSearch:
     @property
     def _is_full(self) -> bool:
         """Return whether the best path so far has a posture at each waypoint."""
-        return bool(self._best) and len(self._best[0].q) == len(self._task.poses)
+        return len(self._best.q) == len(self._task.poses)
 
     @property
     def _is_whole(self) -> bool:
@@ -138,7 +141,7 @@ class WaypointSearch:
         If no travel is found from or to a posture, another path is searched that avoids it, up to MOST_PAIRS times.
         After a failure ``_best`` is the part of the path before the gap.
         """
-        blocked, pieces = None, self._best
+        blocked, piece = None, self._best
         for _ in range(MOST_PAIRS):
             failure = self._search_within_limits()
             if failure is None:
@@ -146,15 +149,12 @@ class WaypointSearch:
                 if failure is None:
                     return None
                 blocked = failure
-                best = self._best[0]
-                names = ('q', 'parameters', 'rows')
-                cut = {name: getattr(best, name)[: step + 1] for name in names}
-                pieces = [best._replace(**cut)]
+                piece = self._best.before(step + 1)
             elif blocked is None:
                 return failure
             else:
                 break
-        self._best = pieces
+        self._best = piece
         return blocked
 
     def _search_within_limits(self) -> PathFailure | None:
@@ -206,23 +206,18 @@ class WaypointSearch:
 
         The index is -1 if no joint leaves its limits.
         """
-        space, best = self._task.space, self._best
-        chain = space.chain
-        if not best or not len(best[0].q):
-            return np.zeros((0, chain.size)), -1
-        turning, is_first = self._task.limits.turning, best[0].rows[0] == 0
-        start = self._ends[0] if is_first else None
+        best, turning = self._best, self._task.limits.turning
+        if not len(best.q):
+            return best.q, -1
+        chain = self._task.space.chain.chain
+        start = self._ends[0] if best.rows[0] == 0 else None
         q, outside = put_within_limits(
-            unwind(best[0].q, turning, start), turning, chain.chain, start is not None
+            unwind(best.q, turning, start), turning, chain, start is not None
         )
-        end = self._ends[1]
-        if (
-            outside < 0
-            and end is not None
-            and int(best[0].rows[0]) + len(q) == len(self._task.poses)
-        ):
+        end = self._ends[1] if best.rows[-1] == len(self._task.poses) - 1 else None
+        if outside < 0 and end is not None:
             missed = np.flatnonzero((turning != 0) & (np.abs(q[-1] - end) > SAME_END))
-            bounded = missed[np.isfinite(chain.chain.upper[missed])]
+            bounded = missed[np.isfinite(chain.upper[missed])]
             outside = int(bounded[0]) if len(bounded) else -1
         return q, outside
 
@@ -249,7 +244,7 @@ class WaypointSearch:
                 if failure is None:
                     return None
             elif corridors:
-                self._best = corridors
+                self._best = corridors[0]
             if failure.cause is Cause.UNREACHABLE and stride == 1:
                 return failure
             if stride > 1:
@@ -278,19 +273,14 @@ class WaypointSearch:
             corridors, failure = first_corridors(grids, limits, 1, density)
             if failure is None and self._refine_best(grids, corridors) is None:
                 return None
-            if failure is not None and corridors and len(corridors[0].q) > self._best_length:
-                self._best = corridors
+            if failure is not None and corridors and len(corridors[0].q) > len(self._best.q):
+                self._best = corridors[0]
         if space.size and not space.is_scattered:
             control.report(0.1, 'first grid with larger steps')
             corridors = corridors_of_larger_steps(grids, limits, density)
             if corridors and self._refine_best(grids, corridors) is None:
                 return None
         return failure or NO_SEQUENCE
-
-    @property
-    def _best_length(self) -> int:
-        """Return the number of waypoints of the best path so far; 0 without a path."""
-        return len(self._best[0].q) if self._best else 0
 
     def _refine_best(self, grids: GridSearch, corridors: Sequence[Corridor]) -> PathFailure | None:
         """
@@ -304,11 +294,11 @@ class WaypointSearch:
             control.report(0.6, 'refinement')
             whole = refinement.refine(rough, ROUGH * space.spacing)
             if whole is not None:
-                self._best = [whole]
+                self._best = whole
                 # Where a joint turns too far the caller begins again, so that the finest grids can wait.
                 if self._placed()[1] < 0:
                     finest = FINEST_SPACING * space.spacing
-                    self._best = [refinement.refine(whole, finest) or whole]
+                    self._best = refinement.refine(whole, finest) or whole
                 return None
         return NO_SEQUENCE
 
