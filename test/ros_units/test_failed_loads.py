@@ -3,7 +3,8 @@
 import logging
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401  skips on machines without ROS
+from test.ros_units import bare_nodes  # noqa: F401  skips on machines without ROS
+
 import pytest
 
 from ssik_ros.errors import ConfigError, ModelError

@@ -125,7 +125,7 @@ def field_value(kind: str, value: Any, where: str) -> Any:
     wanted = bool if is_flag else str | int | float if is_text else int
     if not isinstance(value, wanted) or isinstance(value, bool) != is_flag:
         raise InvalidOption(f'{where} takes a {kind}, not {value!r}.')
-    return str(value) if is_text else value if is_flag else _whole_number(kind, value, where)
+    return str(value) if is_text else value if is_flag else _whole_number(kind, int(value), where)
 
 
 def _whole_number(kind: str, value: int, where: str) -> int | bytes:
