@@ -24,7 +24,7 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 16
 
 def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """
-    Decorate a function: an unknown keyword raises InvalidOption, which names the nearest known keyword.
+    Decorate a function: an unknown keyword raises InvalidOption, which names a similar known keyword, if any.
 
     :param function: a function whose signature names all its keywords.
     """
@@ -165,7 +165,7 @@ def read_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     :param name: the argument, for messages.
     :param value: the argument.
     :param choices: the allowed words.
-    :raises InvalidOption: for any other value; the message suggests the most similar allowed word.
+    :raises InvalidOption: for any other value; the message suggests a similar allowed word, if any.
     """
     if not isinstance(value, str) or value not in choices:
         text = describe_choices(shown(value), choices)

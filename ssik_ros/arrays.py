@@ -28,7 +28,8 @@ def wrap_angles(angles: FloatArray) -> FloatArray:
     """
     Return angles, or differences of angles, moved by multiples of 2 pi into [-pi, pi] [rad].
 
-    Angles in that range keep every digit.
+    Angles in that range keep every digit. Rounding may put the result slightly outside; for angles of
+    about 1e16 the result is any number of a few radians.
 
     :param angles: angles in an array of any shape [rad].
     """

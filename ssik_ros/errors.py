@@ -213,7 +213,7 @@ class SsikError(Exception):
     @classmethod
     def unknown(cls, message: str, name: str, candidates: Iterable[str]) -> 'SsikError':
         """
-        Return the error for a name that does not exist; its text ends with the nearest name and at most 20 known names.
+        Return the error for a name that does not exist; its text ends with a similar name, if any, and up to 20 names.
 
         :param message: the fault, without the full stop.
         :param name: the name as the user wrote it.

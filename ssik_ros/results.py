@@ -163,9 +163,9 @@ class IkResult:
     errors: FloatArray
     """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target, one after the other."""
     nearest: FloatArray | None
-    """(n,) on failure the state with the smallest error seen; None when solved."""
+    """(n,) on failure the state with the smallest error that a search saw, else the seed; None when solved."""
     residual: float
-    """Norm of the error of the first solution or of ``nearest`` [m and rad mixed]."""
+    """Norm of the error of the first solution or of ``nearest`` [m and rad mixed]; infinite if it was not measured."""
     iterations: int
     """Joint updates over all searches."""
     searches: int
@@ -254,7 +254,7 @@ class IkResult:
     @property
     def q(self) -> FloatArray:
         """
-        Return the first solution (n,); after a failure, the nearest joint vector (n,) that the search saw.
+        Return the first solution (n,); after a failure ``nearest``, which without a search is the seed.
 
         :raises IndexError: if the result has neither, such as the failure of a service.
         """

@@ -33,7 +33,8 @@ def parse_yaml(text: str, source: str = 'text', notes: 'list[YamlNote] | None' =
     :param source: name of the file, for messages.
     :param notes: list that is emptied, then filled with the faults that MoveIt's readers accept; None makes them
         errors.
-    :raises ConfigError: with source, line and column.
+    :raises ConfigError: if the text is not YAML, with source, line and column. Values that nest too deep and forbidden
+        characters are reported without line and column.
     """
     # Many robots need no YAML: the import of PyYAML waits for the first text (docs/explanation/performance.md).
     from ssik_ros.yaml_loader import load_text
@@ -46,8 +47,8 @@ def read_yaml(path: str | Path) -> Any:
     Return the content of a YAML file.
 
     :param path: the file.
-    :raises DescriptionNotFound: if the file does not exist.
-    :raises ConfigError: when it is not UTF-8 text or not YAML; with line and column.
+    :raises DescriptionNotFound: if the path is not a file.
+    :raises ConfigError: if it cannot be read, is not UTF-8 text or not YAML; see :func:`parse_yaml`.
     """
     return parse_yaml(read_text(path), str(path))
 
@@ -57,8 +58,8 @@ def read_text(path: str | Path) -> str:
     Return the text of a file.
 
     :param path: the file.
-    :raises DescriptionNotFound: if the file does not exist.
-    :raises ConfigError: when it is not UTF-8 text.
+    :raises DescriptionNotFound: if the path is not a file.
+    :raises ConfigError: if it cannot be read or is not UTF-8 text.
     """
     path = Path(path)
     if not path.is_file():

@@ -201,7 +201,7 @@ def load_text(text: str, source: str, notes: list[YamlNote] | None = None) -> An
     :param source: name of the file, for messages.
     :param notes: list that is emptied, then filled with the faults that MoveIt's readers accept; None makes them
         errors.
-    :raises ConfigError: with source, line and column.
+    :raises ConfigError: as :func:`ssik_ros.strict_yaml.parse_yaml`.
     """
     *fast, plain = _LOADERS
     try:

@@ -75,7 +75,7 @@ def make_cases(oracle: GroupOracle, sample_size: int, random_seed: int) -> Bench
     :param oracle: the group and its forward kinematics, which gives the target poses.
     :param sample_size: number of requests.
     :param random_seed: seed of the random generator.
-    :raises InvalidLimits: if a translation of the group, such as a sliding joint, has no limits.
+    :raises InvalidLimits: if a translation of the group, such as a sliding joint, lacks a limit.
     """
     rng = np.random.default_rng(random_seed)
     robot, group = oracle.robot, oracle.group

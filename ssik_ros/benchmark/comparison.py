@@ -133,7 +133,7 @@ class TrialRequests:
 
         :param oracle: the group and its forward kinematics.
         :param random_seed: seed of the random generators.
-        :raises InvalidLimits: if a translation of the group, such as a sliding joint, has no limits.
+        :raises InvalidLimits: if a translation of the group, such as a sliding joint, lacks a limit.
         """
         self._oracle = oracle
         robot, group = oracle.robot, oracle.group
@@ -195,7 +195,7 @@ def compare_solvers(
     :param settings: time and size of the trial.
     :param clock: returns the time that ``settings.seconds`` limits [s].
     :param tell: called with a text about each step.
-    :raises InvalidLimits: if a translation of the group, such as a sliding joint, has no limits.
+    :raises InvalidLimits: if a translation of the group, such as a sliding joint, lacks a limit.
     """
     runners = []
     for name in names:

@@ -72,7 +72,7 @@ class ArmGeometry:
 
     @property
     def joint_limits(self) -> list[tuple[float, float] | None]:
-        """Return (lower, upper) of each joint variable, None for one without limits [rad or m]."""
+        """Return (lower, upper) of each joint variable, one of them maybe infinite; None without limits [rad or m]."""
         return list(map(limits_of, self.group.lower, self.group.upper))
 
     @property
@@ -106,7 +106,8 @@ class ArmGeometry:
 
         :param rng: a generator of numpy, or the seed of a new one; None means a generator of this arm, with the same
             sequence in every run.
-        :raises ValueError: for a sliding joint without limits.
+        :raises ValueError: for a sliding joint that lacks a limit, and for a negative seed.
+        :raises TypeError: for another ``rng``.
         """
         if rng is None:
             rng = self._rng

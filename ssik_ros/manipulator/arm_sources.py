@@ -191,7 +191,7 @@ class ArmSources(ArmTasks):
         :param name: a shipped robot, an arm of the catalogue (with or without ``_ik`` at the end), or an installed
             MoveIt configuration.
         :param policy: tolerances.
-        :raises FileNotFoundError: for an unknown name; the message has the nearest one.
+        :raises FileNotFoundError: for an unknown name; the message has a similar one, if any.
         :raises ValueError: unless the robot has exactly one arm.
         """
         named = load_named(name)

@@ -69,7 +69,9 @@ class ArmTasks(ArmGeometry):
         :param port: port of the page.
         :returns: the path of the picture; in a notebook a scene that can be turned, or a picture without viser;
             else the page. The page lives as long as the program or until its ``close()``.
-        :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.
+        :raises SolverError: when viser is missing for a page or an HTML file; ``pip install 'ssik_ros[view]'``
+            brings it.
+        :raises InvalidOption: for a picture of another kind.
         """
         from ssik_ros.manipulator.arm_display import show_session
 

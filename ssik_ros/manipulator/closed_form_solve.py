@@ -83,7 +83,7 @@ class ArmClosedForm:
 
 
 class ClosedFormSolve(PreparedSolve):
-    """The prepared solve of an arm that has a closed form: finds all branches of a pose and filters them."""
+    """The prepared solve of an arm that has a closed form: finds the branches of a pose and filters them."""
 
     def __init__(self, form: ArmClosedForm, settings: SolveSettings) -> None:
         """
@@ -106,7 +106,7 @@ class ClosedFormSolve(PreparedSolve):
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
         """
-        Return all solutions as rows, best first, by one kernel call, with arguments and columns of the base class.
+        Return the solutions as rows, best first, by one kernel call, with arguments and columns of the base class.
 
         Return None if the settings need filters, or if the pose is singular or not quite rigid. Return None also for no
         branch with ``allow_refinement``.

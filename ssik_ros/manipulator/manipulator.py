@@ -5,7 +5,8 @@ The class ``Manipulator``, the entry point for Python users: an arm with forward
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
 
 Names, arguments and defaults are the same as in ssik's ``Manipulator``. If the arm has a closed form, ``solve`` returns
-every branch. If it has none, or if ``method`` names another solver, that solver searches.
+every branch, for an arm with a held joint the branches at samples of this joint. If the arm has no closed form, or if
+``method`` names another solver, that solver searches.
 """
 
 import functools
@@ -149,7 +150,8 @@ class Manipulator(ArmSources):
         """
         Find joint vectors with which the end effector is at a pose: verified, best first.
 
-        Without ``method``, the closed form of the arm returns every branch. If the arm has none, or if
+        Without ``method``, the closed form of the arm returns every branch. For an arm with a held joint, such as one
+        of seven, these are the branches at samples of this joint. If the arm has no closed form, or if
         ``solver_kwargs`` hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or up to
         ``max_solutions``. A ``target_tolerance`` never changes which solver is called: of a closed form it bounds the
         residual.
@@ -180,7 +182,8 @@ class Manipulator(ArmSources):
             first. None means the order by distance from the seed.
         :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; or ``seed`` or ``q0``, which
             are other names of ``q_seed``.
-        :returns: the solutions; an empty list if the pose has none, whose ``reason`` says why.
+        :returns: the solutions; an empty list if none was found, whose ``reason`` says why. ``cause`` is UNREACHABLE
+            only if it is proved that the pose has no solution.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
         :raises TypeError: for unknown arguments and arguments of a wrong type.
         """
@@ -227,7 +230,7 @@ class Manipulator(ArmSources):
         :param T_target: (4, 4) pose of the end effector in the base.
         :param q_seed: (dof,) reference of the order; None means :attr:`neutral`.
         :param method, options: as for :meth:`solve`.
-        :returns: one solution in each row, best first; (0, dof) if the pose has no solution.
+        :returns: one solution in each row, best first; (0, dof) if no solution was found.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
         if options and not options.keys().isdisjoint(SEED_NAMES):
@@ -288,15 +291,16 @@ class Manipulator(ArmSources):
         resolution: float | None = None,
     ) -> 'SelfMotions':
         """
-        Find all solutions of a pose as curves within the limits, for an arm with one redundant joint.
+        Find the solutions of a pose as curves within the limits, for an arm with one redundant joint.
 
         :param T_target: (4, 4) pose of the end effector in the base.
         :param free_axis: for six joints, the axis of the end effector about which it may spin: ``x``, ``y``, ``z`` or a
             vector in its frame.
-        :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]. None means a
-            sixteenth of the joint's range, or less; the smallest value used is a 1024th of the range.
-        :returns: the curves, empty if the pose has no solution; ``is_complete`` proves that none is missing. For six
-            joints or fewer without a free axis: the curves at a singular pose, on which joints move while the tip
+        :param resolution: a curve on which the held joint moves by less than this may be missed [rad or m]. None means
+            a sixteenth of the joint's range, or less; the smallest value used is a 1024th of the range.
+        :returns: the curves, empty if none was found. If ``is_complete`` is True, it is proved that no curve is missing
+            on which the held joint moves by more than ``resolution``; else ``reason`` says why one may be missing. For
+            six joints or fewer without a free axis: curves at a singular pose, on which joints move while the tip
             stays.
         :raises TopologyMismatch: unless the arm has seven joints, or six and a free axis, and a closed form. For fewer
             joints, also if the pose has no curve.

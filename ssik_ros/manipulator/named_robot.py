@@ -116,7 +116,8 @@ def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
 
     :param name: the name; with or without ``_ik`` at the end for arms of the catalogue.
     :param choice: files and arguments for a MoveIt configuration.
-    :raises DescriptionNotFound: for an unknown name, with the nearest one; also for a missing file of a configuration.
+    :raises DescriptionNotFound: for an unknown name, with a similar one, if any; also for a missing file of a
+        configuration.
     :raises InvalidOption: when there are files or arguments for an arm of the catalogue.
     """
     check_kind('name', name, str, 'the name of a robot')

@@ -102,7 +102,7 @@ class NewtonFamily:
         self, mask: ArrayLike | None, rows: Rows | None, settings: Mapping[str, Any]
     ) -> SearchSolver:
         """
-        Return the solver for settings; the same object for the same settings.
+        Return the solver for settings; the same object for the same settings while it is one of the 64 newest.
 
         :param mask: (6,) weights of the six components of the pose error; None means ones.
         :param rows: rows of the pose error, each with its own axis, instead of a mask.
@@ -474,8 +474,8 @@ def ik_LM(
           ``independent=True``: every pose on its own, over ``threads`` threads, with one q0 or one for each.
     :returns: :class:`IkSolution` or, for a stack, :class:`IkSolutions`: both unpack as ``(q, success, iterations,
         searches, residual)``.
-    :raises ValueError: for poses, seeds, masks and options that are malformed, and for sliding joints without limits
-        where other starts are needed.
+    :raises ValueError: for poses, seeds, masks and options that are malformed. Also if the first start fails, and other
+        starts cannot be drawn because a sliding joint lacks a limit.
     """
     key = (method, ilimit, slimit, tol, joint_limits, k, seed, pos_tol, rot_tol)
     return _solve(chain, Tep, q0, mask, key, options)

@@ -58,7 +58,7 @@ class PreparedSolve(ABC):
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
         """
-        Return all solutions as rows, best first, by the fast path; None if the caller has to call :meth:`solve`.
+        Return the solutions as rows, best first, by the fast path; None if the caller has to call :meth:`solve`.
 
         The base class has no fast path and always returns None.
 

@@ -58,7 +58,7 @@ class SelfMotionArm:
         self, T_target: ArrayLike, free_axis: str | ArrayLike | None, resolution: float | None
     ) -> SelfMotions:
         """
-        Return all solutions of a pose as curves; see :meth:`ssik_ros.Manipulator.self_motions`.
+        Return the solutions of a pose as curves; see :meth:`ssik_ros.Manipulator.self_motions`.
 
         :param T_target, free_axis, resolution: as for :meth:`ssik_ros.Manipulator.self_motions`.
         :raises TopologyMismatch, ValueError, TypeError: as :meth:`ssik_ros.Manipulator.self_motions`.

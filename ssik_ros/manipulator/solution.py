@@ -57,13 +57,17 @@ class Solutions(list[Solution]):
 
     @property
     def cause(self) -> Cause:
-        """Return the cause of an empty list; NONE if there are solutions."""
+        """
+        Return the cause of an empty list; NONE if there are solutions.
+
+        NONE is also returned if ``max_solutions=0`` cut off all solutions, and for a list that no solve has returned.
+        """
         report = self._report()
         return Cause.NONE if report is None else report.cause
 
     @property
     def reason(self) -> str:
-        """Return the cause as a sentence; empty if there are solutions."""
+        """Return why the list is empty, as text; empty if there are solutions, or if no solve has returned the list."""
         report = self._report()
         return '' if report is None else report.summary()
 

@@ -116,7 +116,9 @@ class SolveChoice:
 
     def prepare(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
         """
-        Return the prepared solve for some options, the same object for the same options.
+        Return the prepared solve for some options; the same object for the same options if they can be kept.
+
+        Up to 64 of them are kept. Options that are not hashable, such as arrays, are prepared anew at each call.
 
         :param method: name of a solver; None for the choice of this arm.
         :param options: keywords of ``Manipulator.solve`` and parameters of the solver, by name.

@@ -306,7 +306,7 @@ MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout', 's
 
 def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
     """
-    Return seeds as a contiguous array: (m, n), or (1, n) for one common seed; None without seeds or poses.
+    Return seeds as a contiguous array: (m, n), or (1, n) for one common seed; None without seeds, and for (0, n).
 
     :param q_seed: joint values (n,) or (m, n) [rad or m].
     :param poses: number of poses m.

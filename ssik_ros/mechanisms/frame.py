@@ -30,6 +30,8 @@ def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
     :param noun: name of the argument, for messages.
     :param count: how many numbers there must be.
     :raises InvalidTarget: if there are more or fewer, or one is not finite.
+    :raises InvalidOption: for text and other values that are not numbers.
+    :raises InvalidOption: for text and other values that are not numbers.
     """
     array = read_numbers(noun, values).ravel()
     if array.size != count or not np.isfinite(array).all():

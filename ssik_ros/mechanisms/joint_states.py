@@ -183,9 +183,10 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
 
 def fit_closure(joint: Joint) -> None:
     """
-    Set the values of a closure joint so that its frame is as near as possible to the link that it closes onto.
+    Set the values of a closure joint from the gap between its frame and the link that it closes onto.
 
-    If the loop is closed, the values are exact.
+    If the loop is closed, the values are exact. Otherwise each degree of freedom gets its own number of the gap,
+    clamped into its limits. Other values may bring the frame nearer to the link.
 
     :param joint: the closure joint; all other joints stay as they are.
     """

@@ -20,7 +20,7 @@ def mechanism_files(name: str) -> tuple[Path, Path]:
     Return the paths of the URDF and of the loops of a mechanism.
 
     :param name: one of :func:`mechanism_names`.
-    :raises DescriptionNotFound: for an unknown name; names the nearest one.
+    :raises DescriptionNotFound: for an unknown name; names a similar one, if any.
     """
     names = mechanism_names()
     if not isinstance(name, str) or name not in names:
@@ -35,7 +35,7 @@ def load_mechanism(name: str, *, free_root: bool = False) -> UrdfRobot:
 
     :param name: one of :func:`mechanism_names`.
     :param free_root: True gives the joint above the root link six degrees of freedom.
-    :raises DescriptionNotFound: for an unknown name; names the nearest one.
+    :raises DescriptionNotFound: for an unknown name; names a similar one, if any.
     """
     urdf, loops = mechanism_files(name)
     return from_urdf(urdf, loops=loops, free_root=free_root)

@@ -158,10 +158,10 @@ class Solver(OptionAttributes):
 
     def jacobian(self, chain: int = 0, *, exact: bool = True) -> FloatArray:
         """
-        Return the Jacobian J = -de/dq of a chain at the present values of the joints.
+        Return the Jacobian J = -de/dq of the weighted errors e of :meth:`residual` at the present values of the joints.
 
         :param chain: index of the chain in the results of :meth:`solve`.
-        :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
+        :param exact: False leaves out the derivative of the logarithm; the result is then exact only at zero error.
         :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their
             own axes.
         :raises InvalidOption, InvalidTarget: as :meth:`residual`.

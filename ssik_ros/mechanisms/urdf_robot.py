@@ -119,7 +119,8 @@ class UrdfRobot:
         """
         Set positions of some joints; other joints stay, so that loops may open.
 
-        The joints of closures are set so that the gap is smallest. If an argument is wrong, no joint changes.
+        The joints of closures are set to values that fit the gap of their loop; they are exact if the loop is closed.
+        If an argument is wrong, no joint changes.
 
         :param names: names of variables; a mimic joint sets its leader, unless the leader is named too.
         :param positions: as many positions [rad or m].

@@ -137,7 +137,7 @@ def arm_data(name: str) -> CatalogueArm:
     Return one arm of the shipped catalogue.
 
     :param name: name of the arm.
-    :raises DescriptionNotFound: for an unknown name; the message suggests the nearest known name.
+    :raises DescriptionNotFound: for an unknown name; the message suggests a similar known name, if any.
     """
     texts = _shipped_texts()
     if name not in texts:
@@ -151,7 +151,7 @@ def load_arm(name: str) -> RobotModel:
     Return one arm of the shipped catalogue as a robot; a second call returns the same object.
 
     :param name: name of the arm.
-    :raises DescriptionNotFound: for an unknown name; the message suggests the nearest known name.
+    :raises DescriptionNotFound: for an unknown name; the message suggests a similar known name, if any.
     """
     return load_robot(make_urdf(arm_data(name)))
 

@@ -519,7 +519,11 @@ def _refuse_choice(
 
 
 def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
-    """Return the entries of a package's .setup_assistant; empty, with a log line, if it cannot be read."""
+    """
+    Return the entries of a package's .setup_assistant; empty without such a file or such entries.
+
+    Log a warning if the file cannot be read, and for each fault in a key that is used.
+    """
     path = folder / '.setup_assistant'
     if not path.is_file():
         return {}
@@ -571,7 +575,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
     :param path: the file.
     :raises DescriptionNotFound: if the file does not exist.
-    :raises ConfigError: when it is not YAML or not a mapping.
+    :raises ConfigError: if it cannot be read, is not YAML or not a mapping.
     """
     content = read_yaml(path)
     if content is None:

@@ -127,7 +127,7 @@ class KinematicTree:
         Return the index of a moving joint.
 
         :param name: the joint's name.
-        :raises JointNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises JointNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         try:
             return self.joint_index[name]
@@ -143,7 +143,7 @@ class KinematicTree:
         Return the index of a link.
 
         :param name: the link's name.
-        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises FrameNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         try:
             return self.link_index[name]
@@ -157,7 +157,7 @@ class KinematicTree:
         Return the indices of the moving joints from the root to a link, in that order.
 
         :param link: the link's name.
-        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises FrameNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         path: list[int] = []
         joint = int(self.link_joints[self.link(link)])

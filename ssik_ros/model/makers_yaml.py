@@ -28,8 +28,8 @@ def read_makers_yaml(path: str | Path) -> MakersYaml:
     Return the content of a YAML file of a robot's maker, and notes on the faults in it.
 
     :param path: the file.
-    :raises DescriptionNotFound: if the file does not exist.
-    :raises ConfigError: when it is not UTF-8 text or not YAML; with line and column.
+    :raises DescriptionNotFound: if the path is not a file.
+    :raises ConfigError: if it cannot be read, is not UTF-8 text or not YAML.
     """
     notes: list[YamlNote] = []
     content = parse_yaml(read_text(path), str(path), notes)

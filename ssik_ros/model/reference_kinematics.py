@@ -72,7 +72,7 @@ class ReferenceKinematics:
 
         :param positions: (nq) full state, followers included.
         :param link: the link's name.
-        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises FrameNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         pin.forwardKinematics(self.model, self.data, self.to_pinocchio(positions))
         pose = pin.updateFramePlacement(self.model, self.data, self._frame(link))

@@ -101,7 +101,7 @@ class RobotModel:
         Return a planning group by its name.
 
         :param name: its name in the semantic description.
-        :raises GroupNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises GroupNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         try:
             return self.groups[name]
@@ -115,7 +115,7 @@ class RobotModel:
         Return a planning group that is given as an object or by name.
 
         :param group: the group or its name.
-        :raises GroupNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises GroupNotFound: for an unknown name; the message suggests a similar known name, if any.
         :raises InvalidOption: for anything else.
         """
         if isinstance(group, str):
@@ -258,7 +258,7 @@ class RobotModel:
 
         :param group: the group.
         :param rng: the generator.
-        :raises InvalidLimits: when a translation has no limits.
+        :raises InvalidLimits: when a translation lacks a limit.
         """
         lower, upper = self.sampling_bounds(group)
         check_kind('rng', rng, np.random.Generator, 'a Generator of numpy')
@@ -293,7 +293,7 @@ class RobotModel:
         Return the index of a moving joint.
 
         :param name: the joint's name.
-        :raises JointNotFound: for an unknown name, with the nearest known name, and for a joint that is fixed.
+        :raises JointNotFound: for an unknown name, with a similar known name, if any, and for a joint that is fixed.
         """
         check_kind('name', name, str, 'the name of a joint')
         if name not in self.tree.joint_index and name in self.urdf.joints:

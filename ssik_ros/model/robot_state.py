@@ -120,7 +120,7 @@ class RobotState:
         Return the position variables of one moving joint as a new array [rad or m].
 
         :param name: the joint's name.
-        :raises JointNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises JointNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         tree = self.robot.tree
         joint = self.robot.require_joint(name)
@@ -132,7 +132,7 @@ class RobotState:
         Return the pose (4, 4) of a link in the root frame.
 
         :param link: the link's name.
-        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
+        :raises FrameNotFound: for an unknown name; the message suggests a similar known name, if any.
         """
         index = self.robot.tree.link(link)
         if self._joint_poses is None:

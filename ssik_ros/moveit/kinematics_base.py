@@ -309,8 +309,8 @@ class KinematicsBase:
         :param consistency_limits: (n,) largest difference of each joint from the seed; None or empty for no limit.
         :param solution_callback: called with the first pose and a candidate; the search goes on until it returns
             SUCCESS.
-        :param cost_function: called with the first pose, a solution and the seed; the solution of the smallest cost
-            wins.
+        :param cost_function: called with the first pose, a solution and the seed. Of at most 16 solutions that are
+            found, the one of the smallest cost wins.
         :param options: MoveIt's options.
         :param context_state: (nq,) full state, read for joints outside the group; None for default values.
         """

@@ -57,6 +57,8 @@ class NearestSteps:
         """
         Return the step from the seed that comes nearest to a pose within the velocity limits of one control cycle.
 
+        A joint without a velocity limit moves at most at 1 rad/s or 1 m/s.
+
         Return None if the request seems not to come from a control loop: if the budget is not above 0 or is above 0.05
         s, or the seed is outside the limits. Return None also if the joints cannot move the tip as far as the pose in a
         cycle. A joint with the velocity limit 0 gives None, too.

@@ -255,12 +255,12 @@ def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathToleran
 
 def read_list(data: Mapping[str, Any], key: str, path: Path) -> list[Any]:
     """
-    Return the list of a key; an empty list if the key is missing.
+    Return the list of a key; an empty list if the key is missing or has no value, also for 0, false and empty text.
 
     :param data: a mapping of the file.
     :param key: its key.
     :param path: the file, for messages.
-    :raises ConfigError: if the value is not a list.
+    :raises ConfigError: for any other value that is not a list.
     """
     values = data.get(key) or []
     if not isinstance(values, list):

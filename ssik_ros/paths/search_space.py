@@ -89,7 +89,7 @@ class SearchSpace:
         :param freedom: tolerance of the tool's pose at each waypoint.
         :param pause: called between blocks of layers, with a waypoint index; it raises an exception to stop. None calls
             nothing.
-        :raises InvalidLimits: if a prismatic joint that is a parameter has no limits.
+        :raises InvalidLimits: if a prismatic joint that is a parameter lacks a limit.
         """
         self.chain, self.freedom, self._pause = chain, freedom, pause
         joints = [*range(chain.outer), *([chain.held] if chain.has_held else [])]
@@ -252,10 +252,11 @@ class SearchSpace:
         self, rows: IntArray, waypoints: FloatArray, samples: Samples, keep: Keep | None = None
     ) -> tuple[PostureRows, FloatArray]:
         """
-        Return every posture within limits for some samples, and the parameters (k, r) of each posture.
+        Return the postures within limits for some samples, and the parameters (k, r) of each posture.
 
-        ``owners`` of the postures are indices of layers. If there are no parameters, singular waypoints also get
-        postures next to postures of the waypoints before and after them.
+        ``owners`` of the postures are indices of layers. At a (nearly) singular pose postures may be missing, see
+        ``counts``. If there are no parameters, singular waypoints also get postures next to postures of the waypoints
+        before and after them.
 
         :param rows: (layers,) index of the waypoint of each layer.
         :param waypoints: (layers, 4, 4) poses of the waypoints.

@@ -150,7 +150,9 @@ class ToolChain:
         self, poses: FloatArray, outer: FloatArray, values: FloatArray
     ) -> PostureRows:
         """
-        Return every posture within limits that reaches one of some poses with given values of the parameters.
+        Return the postures within limits that reach one of some poses with given values of the parameters.
+
+        At a (nearly) singular pose postures may be missing; ``counts`` says so.
 
         :param poses: (m, 4, 4) poses of the tip in the frame of the waypoints.
         :param outer: (m, outer) values of the first joints [rad or m].

@@ -147,14 +147,17 @@ class BranchSet(NamedTuple):
 
 @runtime_checkable
 class BranchSolver(Protocol):
-    """Interface of an :class:`IkSolver` that can also return every branch of a pose, not only one solution."""
+    """Interface of an :class:`IkSolver` that can also return the branches of a pose, not only one solution."""
 
     is_complete: bool
     """Whether all branches are returned, and not only branches at samples of a redundancy."""
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
-        Return every branch of a pose that is within limits and accepted by ``request.validate``.
+        Return every branch of a pose that is within limits and accepted by ``request.validate``, best first.
+
+        If ``is_complete`` is False, only branches at samples of a redundancy are returned. At a (nearly) singular pose,
+        further branches may exist.
 
         :param request: the request; ``max_solutions`` and budgets are not read.
         """

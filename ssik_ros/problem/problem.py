@@ -509,7 +509,7 @@ def build_problem(
     :param with_hulls: whether to add hulls, which prove that a target is out of reach; for problems with many requests.
     :param keeps_limits: whether such proofs may use the limits of slides; False if solutions outside of the limits
         count.
-    :raises JointNotFound, FrameNotFound: with the nearest name.
+    :raises JointNotFound, FrameNotFound: with a similar name, if any.
     :raises ModelError: for a joint that only follows another joint, or is named twice.
     :raises InvalidOption: without a constraint.
     """

@@ -120,7 +120,7 @@ class ReachArm:
 
     def decide(self, poses: FloatArray) -> Decided:
         """
-        Return the status of poses, with the number of their branches and the measures in the settings.
+        Return the status of poses, with the number of branches found and the measures in the settings.
 
         :param poses: (n, 4, 4) of the tip in the base, or (n, 7) positions and unit quaternions x, y, z, w.
         :raises DimensionMismatch: for other shapes.

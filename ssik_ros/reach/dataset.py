@@ -135,7 +135,7 @@ class DatasetPlan:
 
 
 class PoseSamples(NamedTuple):
-    """The m samples of one unit: poses with stratum, cause, and all postures within limits."""
+    """The m samples of one unit: poses with stratum, cause, and the postures within limits that were found."""
 
     strata: NDArray[np.uint8]
     """(m,) indices into :data:`STRATA`."""
@@ -264,7 +264,7 @@ def _check_closed_form(plan: DatasetPlan) -> None:
         AnalyticArm(plan.chain)
     except TopologyMismatch as error:
         raise TopologyMismatch(
-            f"A data set has all postures of a pose, and '{plan.robot}' has no closed form: {error}"
+            f"A data set has the postures of the closed form, and '{plan.robot}' has no closed form: {error}"
         ) from error
 
 

@@ -140,7 +140,7 @@ def find_places(
     report: Callable[[float, str], None] = lambda share, text: None,
 ) -> PlaceResult:
     """
-    Return the best placements of one arm, or of two arms that share the tasks.
+    Return the best placements that a search finds, of one arm or of two arms that share the tasks.
 
     :param arms: one arm or two, each with the places that its base may have.
     :param tasks: poses to reach, in the cell.

@@ -295,7 +295,9 @@ class PlacedArm:
 
     def reaches(self, coordinates: FloatArray, variants: Variants) -> NDArray[np.bool_]:
         """
-        Return a mask (c, m) of the tasks that have a posture within limits at each place, without collision checks.
+        Return a mask (c, m) of the tasks for which a posture within limits is found at each place.
+
+        Collisions are not checked. If the arm has a held joint, only samples of this joint are tried.
 
         :param coordinates: (c, 6) coordinates of the base.
         :param variants: the poses that are tried for each task.
@@ -312,7 +314,9 @@ class PlacedArm:
         self, coordinates: FloatArray, variants: Variants, objective: str
     ) -> PlacedPostures:
         """
-        Return all postures within limits of all tasks at each place, without collision checks.
+        Return the postures within limits of all tasks at each place, without collision checks.
+
+        If the arm has a held joint, these are the postures at samples of this joint.
 
         :param coordinates: (c, 6) coordinates of the base.
         :param variants: the poses that are tried for each task.

@@ -58,7 +58,7 @@ def ball_of(chain: SerialChain) -> GridRegion:
     Its radius is the length of all links plus, for each prismatic joint, the larger absolute value of its two limits.
 
     :param chain: chain of the arm.
-    :raises InvalidOption: if a prismatic joint has no limits.
+    :raises InvalidOption: if a prismatic joint lacks a limit.
     """
     slides = chain.kinds == JointKind.PRISMATIC
     strokes = np.maximum(np.abs(chain.lower), np.abs(chain.upper))[slides]

@@ -205,7 +205,7 @@ class MapStore:
 
     def read_unit(self, name: str, cells: Cells, unit: int) -> NDArray[Any]:
         """
-        Return the values of a unit's cells in one array, flat.
+        Return the values of the cells of one unit, which is one chunk of each array, as a flat array.
 
         A chunk at the border has the full size too, with fill values beyond the border.
 

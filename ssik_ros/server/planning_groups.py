@@ -42,9 +42,9 @@ class GroupFinders(NamedTuple):
     """The objects that respond for one group to requests other than for one solution."""
 
     branches: BranchFinder
-    """Finds all branches of a pose."""
+    """Finds the branches of a pose."""
     self_motions: SelfMotionFinder
-    """Finds all postures of a pose as curves."""
+    """Finds the postures of a pose as curves."""
     steps: StepFinder
     """Finds the motion in one control cycle towards a pose."""
     tool_paths: ToolPathFinder

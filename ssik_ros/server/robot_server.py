@@ -197,7 +197,11 @@ class RobotServer:
 
     @refused_as(BranchesResponse, *BLAMED)
     def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
-        """Find every branch of a pose, nearest to the seed first; without a branch, the response has the cause."""
+        """
+        Find the branches of a pose, nearest to the seed first; without a branch, the response has the cause.
+
+        Every branch is found only as :meth:`BranchFinder.find` describes.
+        """
         group, state, goals, checks = self._resolve(request, current)
         tolerance = request.branches.tolerance
         if not 0.0 <= tolerance < math.inf:

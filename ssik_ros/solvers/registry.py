@@ -90,7 +90,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     SolverSpec(
         name='ssik_ros/Analytic',
-        description='Every branch in closed form, for arms of six or seven joints whose axes allow it.',
+        description='Branches in closed form: all of six joints, those at samples of the seventh for seven.',
         options_type='ssik_ros.solvers.closed_form.options:AnalyticOptions',
         parameters_file=ANALYTIC_PARAMETERS_FILE,
         factory='ssik_ros.solvers.closed_form.solver:AnalyticSolver',
@@ -182,7 +182,7 @@ def solver_spec(name: str) -> SolverSpec:
     Return the spec of a solver.
 
     :param name: name or alias of the solver.
-    :raises UnknownSolver: if no solver has this name; the text has the nearest name.
+    :raises UnknownSolver: if no solver has this name; the text has a similar name, if any.
     :raises PluginLoadError: if a third-party solver fails to import, is not a SolverSpec or has another name in its
         spec. Also if two packages offer the name. An exception of the import is the cause.
     """

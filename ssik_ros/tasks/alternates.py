@@ -29,7 +29,8 @@ def alternate_configs(
     Return configurations (k, n) of some joints: all combinations of their windings, in lexicographic order.
 
     A winding is a joint value plus whole turns. Only joints of :func:`has_windings` get several values; all other
-    joints keep their value. The start is one of the rows if it is inside the intervals.
+    joints keep their value. The start is one of the rows if it is inside the intervals, unless ``max_configs`` cuts it
+    off.
 
     :param joints: the joints of a configuration; a spherical one has four of the n numbers.
     :param values: (nq,) values of all joints of the world to start from.
@@ -68,7 +69,7 @@ def alternate_configs(
 
 def has_windings(world: ObjectTable, joint: IkJoint) -> bool:
     """
-    Return whether whole turns of a joint give further values within its limits and change no pose.
+    Return whether whole turns of a joint change no pose, so that its limits may hold several windings of a value.
 
     True for a revolute joint with limits, without a screw lead, that follows no other joint. All joints that follow it
     must be revolute and turn by whole turns, too.

@@ -42,7 +42,7 @@ class TaskSet(TaskSetData):
     """
     A list of tasks of an environment that are solved together; made by :meth:`Environment.add_task_set`.
 
-    It adds to its base class the methods that need the environment, such as tasks from a scene.
+    It adds to its base class the methods that need the environment, such as :meth:`solve`.
     """
 
     world: Environment
@@ -346,7 +346,7 @@ class Environment(World[TaskSet]):
         """
         Return all configurations (k, n) of some joints with the same poses: windings (whole turns) within limits.
 
-        The current configuration is one of them if it is inside the intervals.
+        The current configuration is one of them if it is inside the intervals, unless ``max_configs`` cuts it off.
 
         :param low, ranges: lower end and width of the interval of each joint, which the limits of the joint cut. Width
             0 means the limits themselves, a negative width an interval of that width centred on the current value.

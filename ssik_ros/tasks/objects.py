@@ -205,7 +205,7 @@ class Setting(Generic[T]):
 
 
 def read_switch(item: object, value: object) -> bool:
-    """Return an on/off setting as a bool; raise InvalidOption if it is not a bool."""
+    """Return the truth value of an on/off setting; raise InvalidOption if it has none, such as an array."""
     return read_flag('The switch', value)
 
 

@@ -46,7 +46,9 @@ def write_solve(session: Session) -> str:
 
 def write_python(session: Session) -> str:
     """
-    Return a Python program that prints all solutions for the shown target, the nearest to the shown posture first.
+    Return a Python program that prints the solutions for the shown target, the nearest to the shown posture first.
+
+    They are the solutions that :meth:`ssik_ros.Manipulator.solve` finds with its default solver.
 
     :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: if constraints are ignored, if the group has several tips, or if the robot was not named on

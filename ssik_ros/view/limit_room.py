@@ -16,7 +16,11 @@ UNITS = ('rad', 'deg')
 
 
 class LimitRoom(IntEnum):
-    """How near a joint is to its nearest limit: free, near (within 5 % of its range), or at the limit."""
+    """
+    How near a joint is to its nearest limit: free, near (within 5 % of its range), or at the limit.
+
+    A joint that lacks a limit counts as free, even at its other limit.
+    """
 
     FREE = 0
     NEAR = 1

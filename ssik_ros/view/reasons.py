@@ -26,7 +26,11 @@ DETAILS_TITLE = 'Details'
 
 
 class FailureReason(NamedTuple):
-    """Explanation of targets that are not reached; text and lists are empty if they are reached."""
+    """
+    Explanation of targets that are not reached.
+
+    For reached targets, text and lists are empty, but ``details`` may say that collisions are not checked.
+    """
 
     nearest: str
     """How far the nearest posture is from the target, in one number."""
@@ -48,7 +52,9 @@ def describe_cause(outcome: SolveOutcome) -> str:
 
 def find_reason(session: Session, unit: str = 'rad') -> FailureReason:
     """
-    Return the explanation of why the targets are not reached; it is empty if they are.
+    Return the explanation of why the targets are not reached.
+
+    If they are reached, it is empty, or says only that collisions are not checked.
 
     :param session: after :meth:`Session.complete`, which finds the nearest posture.
     :param unit: unit of angles in texts, ``rad`` or ``deg``.

@@ -103,7 +103,7 @@ class Form(NamedTuple):
 
     def widest(self) -> int:
         """
-        Return an upper bound on the number of windings that any joint has within its limits, from 1 to 2^20.
+        Return an upper bound on the number of windings that any joint has within its limits, but at most 2^20.
 
         Windings of an angle differ by whole turns. The bound is 1 + range / 2 pi, rounded up, for the widest range
         above 2 pi. It is 1 without such a range; slides and joints without limits do not count.
@@ -203,7 +203,8 @@ def find_arm(
     :param samples: number of values of the held joint for which a pose of seven joints is solved, 1 to 64.
         Only ``ssik_ros/Auto`` reads it; a closed form that is the solver itself has its own number.
     :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
-    :raises InvalidOption: for too few or too many samples, and for parameters that the solver refuses.
+    :raises InvalidOption: for too few or too many samples.
+    :raises InvalidParameter: for parameters that the solver refuses.
     :raises TopologyMismatch: if the C library cannot run the solver, or a variable does not belong to one joint of the
         group.
     """

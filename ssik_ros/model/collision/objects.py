@@ -156,7 +156,7 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
     :param scale: factor of its coordinates.
     :param coal: the collision library.
     :raises DescriptionNotFound: if the file does not exist.
-    :raises InvalidOption: if the file is not a mesh.
+    :raises InvalidOption: if the file is not a mesh or is too large.
     :raises ModelError: if the mesh has no triangles or numbers that are not finite.
     """
     if not path.is_file():

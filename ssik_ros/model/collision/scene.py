@@ -250,6 +250,10 @@ class CollisionScene:
         """
         Return the two bodies with the least distance, with distance and nearest points; None if no pair is checked.
 
+        If several pairs overlap, one of them is returned, not always the pair that overlaps most.
+
+        If several pairs overlap, one of them is returned, not always the pair that overlaps most.
+
         :param positions, root_pose: as for :meth:`colliding_pair`.
         """
         poses = self.shape_poses(positions, root_pose)

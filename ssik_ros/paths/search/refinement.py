@@ -60,7 +60,7 @@ class Refinement(NamedTuple):
         """
         Return the best corridor (candidate path) that finer and finer grids around a given corridor give.
 
-        Return None if no sequence of postures within the step limits passes all waypoints in ``rows``.
+        Return None if no sequence of postures within the step limits is found that passes all waypoints in ``rows``.
 
         :param corridor: a corridor on some of the waypoints; postures are interpolated to the others.
         :param finest: (r,) spacing of the parameters at which to stop [rad or m].

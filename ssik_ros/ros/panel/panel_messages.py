@@ -117,7 +117,9 @@ def _read_group(message: GroupKinematics) -> GroupOption:
 
 def read_branches(message: SolveAll.Response) -> FoundBranches:
     """
-    Return the branches of a pose, at most ``MOST_BRANCHES``. If the node found no branch, the outcome has the cause.
+    Return the branches of a pose, at most ``MOST_BRANCHES``. Without a branch, the outcome has the node's text.
+
+    The outcome has the cause, too, if the text says "No solution"; for a refused request the cause stays NONE.
 
     :param message: the response.
     :raises SolverError: if the positions of a branch are not finite or too large, or not one for each joint.
@@ -173,14 +175,14 @@ def read_reached(
     message: SolveGoals.Response, joint_names: Sequence[str]
 ) -> Posture | ServiceFailure:
     """
-    Return the posture of some joints in which a goal is reached, or why it is not.
+    Return the posture of some joints in which a goal is reached, or a failure, whose text is the same for all reasons.
 
     :param message: the response.
     :param joint_names: the joints.
     :raises SolverError: when a joint has no finite position.
     """
     if message.error_code.val != SUCCESS:
-        return ServiceFailure('Not at the target: no posture was found with any orientation.')
+        return ServiceFailure('Not at the target: the node has found no posture, with any orientation.')
     values = pick_positions(message.state.joint_state, joint_names)
     return Posture(tuple(joint_names), _numbers(values, len(values)))
 

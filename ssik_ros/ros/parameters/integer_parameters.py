@@ -1,5 +1,5 @@
 """
-Integers for double parameters: ``target_tolerance: 1`` means 1.0, in files and at run time.
+Integers for double parameters: ``target_tolerance: 1`` means 1.0, in files and, but for Humble, at run time.
 
 rclpy keeps the type in which a value was written. It refuses an integer for a parameter that was declared as a double,
 before any callback that validates is called; so integers are converted before rclpy sees them.

@@ -143,9 +143,12 @@ def follow_changes(
     """
     Call ``check`` before parameters of a node change, and ``adopt`` after they have changed.
 
+    rclpy of Humble has no callback after a change. There ``adopt`` is called as soon as ``check`` accepts the values,
+    although another callback of the node may still refuse them.
+
     :param node: the node whose parameters are set.
     :param check: returns whether values are allowed.
-    :param adopt: takes over values that every callback of the node has accepted.
+    :param adopt: takes over values that every callback of the node has accepted, except on Humble.
     """
     if hasattr(node, 'add_post_set_parameters_callback'):
         node.add_on_set_parameters_callback(check)

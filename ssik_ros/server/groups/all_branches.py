@@ -1,5 +1,5 @@
 """
-Find every branch of a pose for one group: by its closed form, or by a search for several solutions.
+Find the branches of a pose for one group: by its closed form, or by a search for several solutions.
 
 :class:`BranchFinder` does this; :class:`GroupClosedForm` makes the closed form once. A posture is returned only after
     forward kinematics has measured its errors, whatever solver returned it.
@@ -125,7 +125,7 @@ class _Outcome(NamedTuple):
 
 class BranchFinder:
     """
-    Finds every branch of a pose for one group, by its closed form or its own solver; several threads may call it.
+    Finds the branches of a pose for one group, by its closed form or its own solver; several threads may call it.
 
     :meth:`find` returns the branches. Other methods return forward kinematics and a complete solver for other finders.
     """
@@ -175,7 +175,10 @@ class BranchFinder:
         accepts: CandidateChecks | None,
     ) -> BranchesResponse:
         """
-        Return every branch of the goals within the limits, nearest to the seed first.
+        Return the branches of the goals within the limits, nearest to the seed first.
+
+        A complete closed form finds every branch, unless the pose is singular. A closed form with a held joint finds
+        the branches at samples of this joint, and a search finds several solutions. The report says which one it was.
 
         Without a branch, the response has a cause; it is refused with FAULT if forward kinematics contradicts the
         solver.
@@ -253,7 +256,7 @@ class BranchFinder:
         """
         Return the postures that a solver finds for a request, as a set of branches.
 
-        A branch solver returns all branches. Any other solver searches for several solutions; near duplicates are
+        A branch solver returns its branches. Any other solver searches for several solutions; near duplicates are
         dropped, and the nearest to the seed comes first. The search limits are written into the request.
         """
         if isinstance(solver, BranchSolver):
@@ -365,7 +368,7 @@ class BranchFinder:
 
     def complete_solver(self) -> IkSolver | None:
         """
-        Return a solver of the group that finds all postures of every pose; None if the group has no such solver.
+        Return a solver of the group that finds all postures of every pose that is not singular; None without one.
 
         :raises RequestRefused: for a group without solver.
         """

@@ -103,6 +103,8 @@ class StepFinder:
         """
         Return the step of one control cycle from a state towards the pose of a link.
 
+        A joint without a velocity limit moves at most at 1 rad/s or 1 m/s, whatever the velocity scale.
+
         :param request: the request.
         :param goals: the pose in the model frame and, if the pose moves, the pose of the cycle before.
         :param state: joints at the beginning of the cycle.

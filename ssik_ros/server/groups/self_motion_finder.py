@@ -67,9 +67,10 @@ class SelfMotionFinder:
         self, goal: LinkGoal, state: FullState, options: SelfMotionOptions
     ) -> SelfMotionsResponse:
         """
-        Return the self-motions of a pose: all curves of postures within the limits, with samples.
+        Return the self-motions of a pose: the curves of postures within the limits that are found, with samples.
 
-        If no posture is within the limits, the cause is NOT_FOUND.
+        The text says whether it is proved that none is missing. If no posture within the limits is found, the cause is
+        NOT_FOUND.
 
         :param goal: the pose in the model frame, and its link.
         :param state: joints outside the group.

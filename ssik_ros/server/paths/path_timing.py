@@ -56,7 +56,7 @@ def time_path(
     A path of one step gets a point in its middle.
 
     :param points: (k, n) at least one point [rad or m].
-    :param velocity: (n,) limits, inf for none.
+    :param velocity: (n,) limits; a joint without one (inf) gets 1 rad/s or 1 m/s.
     :param acceleration: (n,) limits.
     :param least_times: (k - 1,) shortest times of the steps, in addition to the limits [s]; None for no such times.
     """

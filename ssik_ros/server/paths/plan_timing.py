@@ -62,7 +62,8 @@ def time_plan(
 
     :param plan: the plan, with one posture at least.
     :param group: the planning group of the plan.
-    :param limits: velocity limits (n,) and acceleration limits (n,) of the variables of the group.
+    :param limits: velocity limits (n,) and acceleration limits (n,) of the variables of the group, as for
+        :func:`time_path`.
     :param poses: (m, 4, 4) all waypoints.
     :param settings: settings of the plan that differ from the defaults; ``passes`` and ``tool_speed`` [m/s] are read.
     """

@@ -98,7 +98,11 @@ class ToolPathFinder:
     def _request(
         self, goal: ToolPathGoal, state: FullState, current: FullState
     ) -> ToolPathRequest:
-        """Return the request to the planner for a goal."""
+        """
+        Return the request to the planner for a goal; for ``state`` and ``current`` see :meth:`find`.
+
+        Raise RequestRefused for a tool, obstacles, a locked joint or an end posture that the goal gives wrongly.
+        """
         return ToolPathRequest(
             **goal.settings,
             **self._obstacles(goal, state, current),

@@ -263,7 +263,7 @@ class BranchReport(NamedTuple):
 
 
 class BranchesResponse(NamedTuple):
-    """Every branch, nearest to the seed first, or the reason of a failure."""
+    """The branches that were found, nearest to the seed first, or the reason of a failure."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

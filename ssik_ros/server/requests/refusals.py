@@ -92,7 +92,7 @@ def unknown(
     refusal: Refusal, message: str, name: str, candidates: Iterable[str]
 ) -> RequestRefused:
     """
-    Return the error for a name that does not exist; its text ends with the nearest name and at most 20 known names.
+    Return the error for a name that does not exist; its text ends with a similar name, if any, and up to 20 names.
 
     :param refusal: the kind of fault.
     :param message: the fault in words, without the full stop.

@@ -49,7 +49,7 @@ class FrameReader:
 
         :param link: the link's name.
         :param state: the posture.
-        :raises FrameNotFound: for an unknown link, with the nearest name.
+        :raises FrameNotFound: for an unknown link, with a similar name, if any.
         """
         if link in self._fixed:
             return self._fixed[link]
@@ -61,7 +61,7 @@ class FrameReader:
 
         :param links: names of links.
         :param state: the posture.
-        :raises FrameNotFound: for an unknown link, with the nearest name.
+        :raises FrameNotFound: for an unknown link, with a similar name, if any.
         """
         tree = self.robot.tree
         indices = [tree.link(link) for link in links]
@@ -75,7 +75,7 @@ class FrameReader:
         :param frame: empty, the model frame, a link, or a frame of the callback. If the name is unknown and has a
             leading slash, as in ROS 1, it is looked up without the slash.
         :param state: state of the robot, which places its links.
-        :raises RequestRefused: for an unknown frame, with the nearest name.
+        :raises RequestRefused: for an unknown frame, with a similar name, if any.
         """
         if not frame or frame == self._model_frame:
             return None
@@ -103,7 +103,7 @@ class FrameReader:
 
         :param link: the link's name.
         :param state: the posture, and the pose of the root link.
-        :raises FrameNotFound: for an unknown link, with the nearest name.
+        :raises FrameNotFound: for an unknown link, with a similar name, if any.
         """
         if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
             return AT_MODEL_FRAME if link in self.at_model_frame else self._model_in_fixed[link]

@@ -77,6 +77,10 @@ class RobotCollisions:
         """
         Return the two bodies that are nearest to each other; None if no pair is checked.
 
+        If several pairs overlap, one of them is returned, not always the pair that overlaps most.
+
+        If several pairs overlap, one of them is returned, not always the pair that overlaps most.
+
         :param around: objects in the world and carried ones.
         :param state: where the robot is.
         :raises RequestRefused: as :meth:`scene`.

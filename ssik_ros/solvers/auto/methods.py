@@ -131,7 +131,11 @@ class GroupMethods:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the closed form finds every branch of any pose: then an empty result is a proof."""
+        """
+        Return whether the closed form finds every branch of any pose that is not singular.
+
+        Then an empty result is a proof, unless the pose is singular or nearly singular.
+        """
         return self.knowledge >= Knowledge.ALL
 
     @property

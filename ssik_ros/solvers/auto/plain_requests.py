@@ -121,7 +121,9 @@ class PlainRequests:
         A plain request that the kernel call does not solve goes on to the general path, too.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
-        :raises InvalidLimits: if starts must be drawn for a joint without a range; names the joint.
+        :raises JointNotFound: if a locked joint does not exist.
+        :raises InvalidLimits: if starts must be drawn for a joint without a range; names the joint. Also for a lower
+            limit above an upper limit, and for a joint that is locked outside its limits.
         """
         tolerance = request.tolerance
         if tolerance is not None and tolerance is not self.tolerance:

@@ -47,9 +47,9 @@ class Knowledge(IntEnum):
     SAMPLES = 1
     """Several branches, maybe not all: a joint is sampled, the axes fit only nearly, or the arm lacks a sixth joint."""
     ALL = 2
-    """Every branch, in the time of about ten descents of a search."""
+    """Every branch of a pose that is not singular, in the time of about ten descents of a search."""
     ALL_AT_ONCE = 3
-    """Every branch, in less time than one descent takes."""
+    """Every branch of a pose that is not singular, in less time than one descent takes."""
 
 
 class Wanted(Enum):

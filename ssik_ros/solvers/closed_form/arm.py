@@ -56,6 +56,8 @@ class AnalyticArm:
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param request: options of the request.
         :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
+        :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
+        :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         """
         return self._search(pose, self.requests.prepare(request, pose))
 
@@ -91,8 +93,9 @@ class AnalyticArm:
         :param prepared: the same request, from :meth:`prepare_rows`.
         :param seed: (n,) replaces the seed of the request; ignored if the request has no seed.
         :param columns: number of leading columns to return, at most n + 3.
-        :returns: (k, columns) joint values, then position error [m], rotation error [rad] and Frobenius norm of FK - T,
-            best first. None if the pose is not a rigid transform, or is singular: then call :meth:`branches_refined`.
+        :returns: (k, columns) joint values, then position error [m], rotation error [rad] and Frobenius norm of FK - T.
+            They are sorted, best first, if the request has a seed. None if the pose is not a rigid transform. None also
+            for an arm without a held joint at a (nearly) singular pose: then call :meth:`branches_refined`.
         """
         is_on_arcs = prepared.is_on_arcs
         if is_on_arcs:
@@ -139,11 +142,12 @@ class AnalyticArm:
         """
         Return the branches of a pose, with a slower search for singular poses and for poses without a branch.
 
-        If the pose is (nearly) singular, return the isolated branches and one point of each curve of postures. If a
-        joint is held and no branch is within the limits, try more values of this joint, then a search that moves all
-        joints. Return None if the pose is not a rigid transform.
+        If the pose is (nearly) singular and no joint is sampled, search the isolated branches and one point of each
+        curve of postures. If a joint is held and no branch is within the limits, try more values of this joint, then a
+        search that moves all joints. Return None if the pose is not a rigid transform.
 
         :param pose, request: as for :meth:`branches`.
+        :raises TopologyMismatch, InvalidLimits: as :meth:`branches`.
         """
         if not self.requests.is_refinable(request):
             branches = self.branches(pose, request)

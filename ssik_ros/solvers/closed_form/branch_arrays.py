@@ -70,7 +70,7 @@ class BranchArrays:
 
     def search(self, prepared: Prepared, pose: FloatArray, seed: FloatArray | None = None) -> int:
         """
-        Search the branches of one pose and write them into ``rows``, best first.
+        Search the branches of one pose and write them into ``rows``, best first if the request has a seed.
 
         :param prepared: the request.
         :param pose: (4, 4) pose of the tip in the base.

@@ -97,12 +97,12 @@ class PlainBranches:
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """
-        Return all branches, best first; None if an argument has another type or shape.
+        Return the branches, best first if the request has a seed; None if an argument has another type or shape.
 
         Return None also if the pose is not rigid, or is (nearly) singular, or if the seed is not finite or too large.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param seed: (n,) seed; None means the seed of the request.
+        :param seed: (n,) replaces the seed of the request, and is not used without one; None means that seed.
         :param with_errors: True returns joint values and errors (k, n + 3), False joint values (k, n).
         """
         if type(pose) is not NDARRAY or pose.dtype is not FLOAT64 or pose.shape != POSE_SHAPE:

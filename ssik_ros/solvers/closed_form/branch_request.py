@@ -85,7 +85,11 @@ class Holding(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """Branches of one pose, best first, and counts of its candidates: found, certified, different and outside the limits."""
+    """
+    Branches of one pose, and counts of its candidates: found, certified, different and outside the limits.
+
+    The branches are sorted, best first, if the request has a seed. Without a seed their order is open.
+    """
 
     q: FloatArray
     """(k, n) joint values [rad or m]."""
@@ -152,7 +156,7 @@ def with_row(
     distance from it; without a seed the new one comes last. Branches above ``max_solutions`` are cut off. The counts
     ``raw``, ``certified`` and ``branches`` rise by one.
 
-    :param branches: branches, best first.
+    :param branches: branches of the same request.
     :param row: (n + 3,) joint values and errors.
     :param request: options of the request; its seed, limits and metric define the order.
     :param plan: plan of the chain.

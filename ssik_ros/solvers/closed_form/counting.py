@@ -22,7 +22,7 @@ class BranchCounts(NamedTuple):
     """Numbers of branches within limits of many poses; ``is_doubtful`` marks singular poses, which may have more."""
 
     counts: IntArray
-    """(m,) number of branches within limits; -1 if a pose is not a rigid transform."""
+    """(m,) number of branches that were found within limits; -1 if a pose is not a rigid transform."""
     searched: int
     """Number of poses that were searched one by one instead of counted together."""
     is_doubtful: NDArray[np.bool_]
@@ -43,10 +43,10 @@ def count_branches(
     arm: AnalyticArm, poses: FloatArray, request: BranchRequest = PLAIN, threads: int = 1
 ) -> BranchCounts:
     """
-    Return the number of branches within limits of each pose.
+    Return the number of branches within limits of each pose that the closed form finds.
 
-    Singular poses are solved one by one. If :func:`is_countable` is false for the arm, all branches of each pose are
-    computed.
+    Singular poses are solved one by one. If :func:`is_countable` is false for the arm, the branches of each pose are
+    computed; for an arm with a held joint, they are the branches at samples of this joint.
 
     :param arm: closed form of the arm.
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.

@@ -75,7 +75,7 @@ class DifficultPoses:
 
     def settle(self, pose: FloatArray, request: BranchRequest, result: Branches) -> Branches:
         """
-        Return the branches of a singular pose: isolated branches, and one point of each curve of postures.
+        Return the branches of a singular pose that a search finds: isolated ones, and one point of each curve.
 
         :param result: result of the plain search; replaced are its branches, counts and curves.
         """

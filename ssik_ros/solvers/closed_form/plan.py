@@ -91,9 +91,10 @@ class AnalyticPlan:
     @property
     def is_complete(self) -> bool:
         """
-        Return whether the closed form finds all branches of any pose.
+        Return whether the closed form finds all branches of any pose that is not singular.
 
-        This is so if no joint is held and the axes fit the class exactly.
+        This is so if no joint is held and the axes fit the class exactly. At a (nearly) singular pose, branches may be
+        missing.
         """
         return self.held < 0 and self.drift == 0.0
 
@@ -162,7 +163,8 @@ def possible_plans(
     """
     Yield the plans that the rules propose, best first.
 
-    Plans whose class the axes fit exactly come first, then classes that they fit nearly, then eliminations.
+    Plans whose class the axes fit exactly come first, then eliminations. For seven joints, classes that the axes fit
+    nearly come between them.
 
     :param chain: up to seven joints.
     :param held: index of the joint of seven to hold; None tries all joints.

@@ -43,7 +43,7 @@ LITTLE_ASIDE = 1e-6
 
 
 class Settled(NamedTuple):
-    """Postures of one singular pose within the limits, best first, and the curve of postures through each, if any."""
+    """Postures of one singular pose within the limits, best first with a seed, and the curve through each, if any."""
 
     rows: FloatArray
     """(k, n + 3) joint values within limits and their errors: position [m], rotation [rad], Frobenius norm of FK -
@@ -75,7 +75,9 @@ class SingularPoses:
 
     def settle(self, goal: Goal, candidates: FloatArray) -> Settled:
         """
-        Return the postures of a singular pose within the limits: isolated ones, and one point of each curve.
+        Return postures of a singular pose within the limits: isolated ones, and one point of each curve.
+
+        A search finds them, so that others may exist.
 
         Without a seed they keep the order in which they are found.
 

@@ -97,7 +97,7 @@ class AnalyticSolver:
     @property
     def is_complete(self) -> bool:
         """
-        Return whether :meth:`solve_all` finds all branches.
+        Return whether :meth:`solve_all` finds all branches of any pose that is not singular.
 
         False if values of a held joint are sampled, or if the axes fit their class only nearly.
         """
@@ -114,12 +114,17 @@ class AnalyticSolver:
         Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
 
         ``tolerance`` and ``max_searches`` are ignored, and ``timeout`` is only checked. If ``validate`` is set, only
-        branches that it accepts are returned and counted. Without a branch, the result has
-        the cause of the failure. Its status is REFUSED for a pose that is not rigid and for an unusable seed.
+        branches that it accepts are returned and counted. Without a branch, the result has the cause of the failure.
+        Then its ``nearest`` is the seed, also with ``wants_nearest``. ``searches`` counts samples of a held joint. The
+        status is REFUSED for a pose that is not rigid and for an unusable seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
         :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
+            Also if a lower limit of the request is above an upper limit.
+        :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
+            Also if a lower limit of the request is above an upper limit.
+        :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
         """
         if self._plain is not None and is_plain(request):
             solution = _solve_plain(self._plain, request)
@@ -144,9 +149,12 @@ class AnalyticSolver:
         """
         Return every branch within the limits that ``request.validate`` accepts, best first.
 
+        If :attr:`is_complete` is False, only branches at samples of a held joint are found. At a (nearly) singular
+        pose, further branches may exist.
+
         :param request: the request. ``max_solutions`` and budgets are ignored. ``tolerance`` is the Frobenius norm of
             FK - T, which is at least the norm over position and rotation error.
-        :raises RequestError, JointNotFound, InvalidLimits: as :meth:`solve`.
+        :raises RequestError, JointNotFound, InvalidLimits, TopologyMismatch: as :meth:`solve`.
         """
         request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
         seed = self._seed(request)

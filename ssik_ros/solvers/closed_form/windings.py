@@ -19,7 +19,7 @@ MOST_WINDINGS = 1_000_000
 
 
 class Windings(NamedTuple):
-    """Postures that differ from branches by whole turns of joints, best first."""
+    """Postures that differ from branches by whole turns of joints, best first if a seed is given."""
 
     q: FloatArray
     """(k, n) joint values [rad or m]."""

@@ -152,7 +152,7 @@ class ParameterSchema:
         Return a parameter by its full name.
 
         :param name: the full name.
-        :raises InvalidParameter: if the schema has no such parameter; the text has the nearest name.
+        :raises InvalidParameter: if the schema has no such parameter; the text has a similar name, if any.
         """
         for parameter in self.parameters:
             if parameter.name == name:

@@ -308,7 +308,7 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
     """
     Return settings from keywords; arrays of joints become tuples.
 
-    :raises InvalidOption: for an unknown keyword, with the nearest one, or for a value that is not valid.
+    :raises InvalidOption: for an unknown keyword, with a similar one, if any, or for a value that is not valid.
     """
     names = set(SearchSettings.__dataclass_fields__)
     for name in values:

@@ -129,7 +129,9 @@ def find_gap(
     pose: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray, bound: FloatArray
 ) -> str:
     """
-    Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
+    Return a text that says why a curve may be missing; an empty text if the curves are proved to be complete.
+
+    Complete means that no curve is missing on which the held joint moves by more than the resolution.
 
     :param pose: data shared by the curves.
     :param knots: (k, segments.COLUMNS) stored postures with tangents and arc lengths of all curves, in turn.

@@ -50,7 +50,9 @@ def follow_continuum(
     chain: SerialChain, postures: FloatArray, clearance: ClearanceMaker | None = None
 ) -> SelfMotions | None:
     """
-    Return the curves of postures of one singular pose, within the limits; None if there are none.
+    Return the curves of postures through given postures of one singular pose, within the limits.
+
+    Return None if no curve is found, also if no given posture is singular. Other curves of the pose may exist.
 
     The chain is filled up to seven joints with joints that must not move along a curve. They complete the rank of the
     Jacobian, which may change along a curve, as at a straight wrist. So each place in the chain is tried for them.

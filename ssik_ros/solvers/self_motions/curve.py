@@ -298,7 +298,7 @@ class SelfMotion:
         :param objective: ``manipulability``; ``limit_margin``, the smallest distance of a joint from a limit;
             ``clearance``, the smallest distance of two bodies (links or obstacles) whose relative pose the arm changes
             [m]; ``distance``, minus the distance from ``posture``; or a function of joint values (dof,).
-        :param posture: (dof,) reference of ``distance``.
+        :param posture: (dof,) reference of ``distance``. Other than in :meth:`nearest`, whole turns count as distance.
         :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError: for other objectives.
         :raises ValueError: if ``distance`` has no posture of dof finite numbers.

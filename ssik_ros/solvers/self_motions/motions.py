@@ -21,9 +21,9 @@ from ssik_ros.solvers.self_motions.objectives import Objective
 
 class SelfMotions:
     """
-    All curves of postures that reach one pose, within the limits.
+    The curves of postures that reach one pose, within the limits; :attr:`is_complete` says whether none is missing.
 
-    A sequence of :class:`SelfMotion`; empty if the pose has no solution.
+    A sequence of :class:`SelfMotion`; empty if no solution of the pose was found.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SelfMotions:
     @functools.cached_property
     def reason(self) -> str:
         """
-        Return a text that says why a curve may be missing; empty if all curves are proved to be found.
+        Return a text that says why a curve may be missing; empty if :attr:`is_complete` is True.
 
         The proof runs at the first access.
         """
@@ -106,7 +106,8 @@ class SelfMotions:
         Return postures along all curves (m, dof); m is 0 if there are no curves.
 
         :param spacing: largest distance between neighbours on a curve [rad].
-        :raises ValueError, SolverError: as for :meth:`SelfMotion.sample`; one curve that fails is enough.
+        :raises ValueError, SolverError: as for :meth:`SelfMotion.sample`; one curve that fails is enough. Without
+            curves, the spacing is not checked.
         """
         rows = [curve.sample(spacing) for curve in self.curves]
         return np.vstack(rows) if rows else np.empty((0, self._pose.dof))
@@ -143,6 +144,7 @@ class SelfMotions:
 
         :param objective, posture, obstacles: as for :meth:`SelfMotion.best`.
         :raises TypeError, ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
+            Without curves, no argument is checked.
         """
         if objective == 'clearance' and self._pose.clearance is not None:
             # Read the geometry once for all curves.

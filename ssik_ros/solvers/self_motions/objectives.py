@@ -29,7 +29,7 @@ def make_objective(
     Return an objective as a function that maps joint values (dof,) to a number; larger is better.
 
     :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance`` (minus the distance from
-        ``posture``), or a function of joint values (dof,), which is returned unchanged.
+        ``posture``, in which whole turns count), or a function of joint values (dof,), which is returned unchanged.
     :param chain: the arm; a spin of the tool may follow its ``dof`` joints.
     :param dof: number of joints of the arm.
     :param posture: (dof,) reference of ``distance``.

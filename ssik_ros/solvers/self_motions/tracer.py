@@ -130,7 +130,7 @@ class SelfMotionTracer:
         Return the self-motions of a pose, or None if the pose is not a rigid transform.
 
         :param pose: (4, 4) pose of the tip in the base; its rotation is made orthonormal.
-        :param resolution: every curve on which the held joint moves by more than this is found [rad or m]. The value
+        :param resolution: a curve on which the held joint moves by less than this may be missed [rad or m]. The value
             used is the range of the joint divided by a whole number from 16 to 1024. It is the largest such value that
             is not above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of
             it. None means the default, see :attr:`SelfMotions.resolution`.
@@ -143,7 +143,7 @@ class SelfMotionTracer:
 
     def trace(self, pose: FloatArray, resolution: float | None = None) -> CurveTable | None:
         """
-        Return all curves of a pose as one table, or None if the pose is not a rigid transform.
+        Return the curves of a pose as one table, or None if the pose is not a rigid transform.
 
         :param pose, resolution: as for :meth:`motions`.
         """
@@ -166,7 +166,9 @@ class SelfMotionTracer:
 
     def find_gap(self, table: CurveTable) -> str:
         """
-        Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
+        Return a text that says why a curve may be missing; an empty text if the curves are proved to be complete.
+
+        Complete means that no curve is missing on which the held joint moves by more than the resolution.
 
         :param table: curves of this arm.
         """

@@ -32,9 +32,11 @@ def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> F
     """
     Return the full state (nq,) with which a viewer of a group opens [rad or m].
 
-    The default state, :func:`ssik_ros.model.default_seed.default_state`, is returned unless it is nearly singular. Then
-    the first named or random posture that is neither nearly singular nor colliding is returned; without such a posture,
-    the default state. A group with several tips, or with joints of several variables, always gets the default state.
+    The default state, :func:`ssik_ros.model.default_seed.default_state`, is returned unless it is nearly singular, even
+    if it collides. Otherwise the first named posture that is neither nearly singular nor colliding is returned. After
+    the named postures follow random ones, the most regular first, without those that reach too low. Without such a
+    posture, the default state is returned. A group with several tips, or with joints of several variables, always gets
+    the default state.
 
     :param robot: the robot.
     :param group: the group whose tip has a target.

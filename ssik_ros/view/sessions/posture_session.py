@@ -291,7 +291,8 @@ class PostureSession(ABC):
         """
         Return the two bodies (links or obstacles) that are nearest to each other in the shown posture.
 
-        None if no pair of bodies is checked for collisions.
+        None if no pair of bodies is checked for collisions. None also if collisions cannot be checked: without the
+        collision library, or if a part of the geometry is missing. If several pairs overlap, one of them is returned.
         """
         scene = self.server.scene
         try:

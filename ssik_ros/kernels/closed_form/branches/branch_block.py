@@ -96,10 +96,12 @@ def search_block(address, pose, seed):
 @kernel
 def solve(address, pose, seed):
     """
-    Write the solutions of one pose into a block, best first: with errors into ROWS, joint values only into FOUND.
+    Write the solutions of one pose into a block, the nearest to the seed first; without a seed in no fixed order.
+
+    Part ROWS gets each solution with its errors, part FOUND only the joint values.
 
     :param address: memory address of the block.
-    :param pose: (4, 4); its rotation may deviate from a rotation by less than ``rigid`` and is made orthonormal.
+    :param pose: (4, 4); made orthonormal if its rotation deviates from a rotation by less than RIGID_OPTION.
     :param seed: (n,); its values are checked in any case, and used if HAS_SEED is set.
     :returns: number of solutions; -1 if the pose is not a rigid transform; BAD_SEED (-2) if a seed value is not finite
         or too large; DOUBTFUL (-3) if the search may have missed solutions. In doubt, ROWS and FOUND have the

@@ -65,7 +65,7 @@ def _entry(n, row, column):
 @inline_kernel
 def load_three(scratch, start):
     """
-    Return a vector of eight candidates, a tuple of three lanes, from an array.
+    Return a vector of each of eight candidates from an array, as a tuple of its three components over all lanes.
 
     :param scratch: array with the vector: eight numbers for each component, one after the other.
     :param start: offset of the first component.

@@ -146,7 +146,7 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 @inline_kernel
 def turn_pose(h, o, s, c, x, y, t):
     """
-    Return (x, y, t) of a frame after a rotation about a line: two of its directions, and its origin, three lanes each.
+    Return (x, y, t) of a frame after a rotation about a line: two of its unit directions and its origin.
 
     :param h, o: unit direction and a point of the line.
     :param s, c: sine and cosine of the angle.

@@ -50,7 +50,7 @@ def at_zero():
 @inline_kernel
 def columns_of(g):
     """
-    Return (x, y), the first two columns of the rotations of eight poses: vectors of three lanes each.
+    Return (x, y), the first two columns of the rotations of eight poses: three components each, over all lanes.
 
     :param g: poses in eight lanes, see :func:`lane_poses.load_poses`.
     """

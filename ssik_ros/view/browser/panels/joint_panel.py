@@ -122,7 +122,8 @@ def draw_bars(
     """
     Return HTML with a row for each joint: name, bar between the limits, value.
 
-    The bar is orange within 5 % of the range from a limit, and red at a limit.
+    The bar is orange within 5 % of the range from a limit, and red at a limit. A joint that lacks a limit is never
+    marked.
 
     :param names: names of the joint variables; they are escaped, because the URDF may be untrusted.
     :param q: (n) posture [rad or m].
