@@ -159,10 +159,11 @@ def covered_shares(camera, surfaces, *, is_inner=False):
     focal = 0.5 * height / np.tan(np.radians(0.5 * camera.angle))
     canvas = Image.new('L', (FINER * width, FINER * height))
     pen = ImageDraw.Draw(canvas)
-    for corners in np.concatenate(surfaces) - np.array(camera.eye):
-        x, y, z = np.stack((right, np.cross(forward, right), forward)) @ corners.T
-        columns, rows = focal * x / z + 0.5 * width, focal * y / z + 0.5 * height
-        pen.polygon([*zip(FINER * columns, FINER * rows, strict=True)], fill=1)
+    axes = np.stack((right, np.cross(forward, right), forward))
+    x, y, z = np.moveaxis((np.concatenate(surfaces) - np.array(camera.eye)) @ axes.T, -1, 0)
+    columns, rows = focal * x / z + 0.5 * width, focal * y / z + 0.5 * height
+    for outline in (FINER * np.stack((columns, rows), axis=-1)).reshape(-1, 6).tolist():
+        pen.polygon(outline, fill=1)
     if is_inner:
         canvas = canvas.filter(ImageFilter.MinFilter(3))
     return np.array(canvas).reshape(height, FINER, width, FINER).mean(axis=(1, 3))
