@@ -76,6 +76,7 @@ setup(
         f'{package_name}.kernels.native': ['_kernels.*.so', 'kernels.txt', 'c_kernels/*'],
         f'{package_name}.artifact.c': ['templates/*'],
         f'{package_name}.reach': ['page.html'],
+        f'{package_name}.view.browser': ['page_script.html'],
     },
     # Of the tests alone.
     exclude_package_data={f'{package_name}.kernels.native': ['_kernels.checked.*']},
