@@ -61,11 +61,9 @@ def read_meshes(
     :param report: called with a line of text before a wait of some seconds.
     """
     most = min(max(ROBOT_TRIANGLES // max(len(meshes), 1), FEWEST), MOST)
-    outcomes: dict[MeshFile, Surface | str] = {}
-    for mesh in meshes:
-        surface = _read_here(mesh, most)
-        if surface is not None:
-            outcomes[mesh] = surface
+    outcomes = {
+        mesh: surface for mesh in meshes if (surface := _read_here(mesh, most)) is not None
+    }
     missing = [mesh for mesh in dict.fromkeys(meshes) if mesh not in outcomes]
     if missing:
         with _cache_folder() as folder:

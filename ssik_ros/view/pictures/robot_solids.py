@@ -202,15 +202,14 @@ class RobotSolids:
         :param marked: names of links whose colour is :data:`MARKED`.
         """
         pointed_out = {self.robot.tree.link(name) for name in marked}
-        return [
-            (solid.moved(pose), MARKED if link in pointed_out else colour or its_colour)
-            for (link, solid, _, its_colour), pose in zip(self._parts, self._poses(positions))
-        ]
-
-    def _poses(self, positions: FloatArray) -> list[FloatArray]:
-        """Return the pose (4, 4) of each part in the root frame."""
         links = compute_link_poses(self.robot.tree, positions)
-        return [links[link] @ pose for link, _, pose, _ in self._parts]
+        return [
+            (
+                solid.moved(links[link] @ pose),
+                MARKED if link in pointed_out else colour or material,
+            )
+            for link, solid, pose, material in self._parts
+        ]
 
     def bounds(self, positions: FloatArray) -> FloatArray:
         """
@@ -218,8 +217,7 @@ class RobotSolids:
 
         :param positions: (nq) full state of the robot.
         """
-        pairs = zip(self._parts, self._poses(positions))
-        boxes = [solid.moved(pose).bounds() for (_, solid, _, _), pose in pairs]
+        boxes = [solid.bounds() for solid, _ in self.at(positions)]
         return box_around(np.concatenate(boxes or [np.zeros((2, 3))]))
 
     def _read_solid(self, part: VisualPart) -> Surface | None:
