@@ -13,7 +13,7 @@ class Page(Host[Shown]):
     """A page that shows one session to any number of browsers, which all see and move the same robot."""
 
     def _make_panels(self) -> Sequence[Panel]:
-        return make_panels(self.gui, self)
+        return make_panels(self)
 
 
 def describe_access(page: Page[Any]) -> str:

@@ -19,14 +19,13 @@ FILE = 'robot.png'
 class PicturePanel(Panel):
     """A button that saves the scene as a PNG, as the browser in which it is pressed shows it."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the button.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         self._job = BackgroundJob(page, lambda text: None)
         hint = 'the scene without its ground, as a PNG'
         button = gui.add_button('Save a picture', hint=hint)

@@ -24,22 +24,21 @@ from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.sessions.task_session import TaskSession
 
-MakePanel = Callable[[Any, Any], Panel]
-"""Makes a panel from viser's controls and a page whose session has the kind that the panel needs."""
+MakePanel = Callable[[Any], Panel]
+"""Makes a panel of a page whose session has the kind that the panel needs."""
 
 
-def make_panels(gui: Any, page: Host[Any]) -> list[Panel]:
+def make_panels(page: Host[Any]) -> list[Panel]:
     """
     Make the status line, the camera buttons and all tabs with their panels; return the panels in the order of the page.
 
-    :param gui: viser's controls.
     :param page: the page.
     """
-    panels: list[Panel] = [StatusPanel(gui, page), CameraPanel(gui, page)]
-    tabs = gui.add_tab_group()
+    panels: list[Panel] = [StatusPanel(page), CameraPanel(page)]
+    tabs = page.gui.add_tab_group()
     for title, kinds in list_tabs(page).items():
         with tabs.add_tab(title):
-            panels += [kind(gui, page) for kind in kinds]
+            panels += [kind(page) for kind in kinds]
     return panels
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 import html
-from typing import Any
 
 from ssik_ros.view.branch_table import (
     BranchRow,
@@ -34,14 +33,13 @@ class BranchPanel(Panel):
     posture.
     """
 
-    def __init__(self, gui: Any, page: Host[Session]) -> None:
+    def __init__(self, page: Host[Session]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         ghosts = gui.add_checkbox('show ghosts', page.drawing.shows_ghosts)
         post_change(page, ghosts, partial(setattr, page.drawing, 'shows_ghosts'))
         windings = gui.add_checkbox('list windings', False)

@@ -18,14 +18,13 @@ TARGET_BOX = 0.3
 class CameraPanel(Panel):
     """Two buttons with keys that move the camera, only in the browser in which they are pressed."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the buttons and keys.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         buttons = gui.add_button_group('camera', tuple(KEYS))
         on_event(buttons.on_click, lambda event: self._look(event.target.value, event))
         for label, key in KEYS.items():

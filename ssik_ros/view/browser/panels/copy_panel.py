@@ -1,7 +1,6 @@
 """The panel that shows the present request as text to copy: Python, ``ssik solve`` and others."""
 
 import html
-from typing import Any
 
 from ssik_ros.errors import SsikError
 from ssik_ros.view.browser.page_panels import Host, Panel, post_refresh
@@ -12,16 +11,15 @@ from ssik_ros.view.sessions.session import Session
 class CopyPanel(Panel):
     """A choice of the kind of text, the text itself, and a button that copies it."""
 
-    def __init__(self, gui: Any, page: Host[Session]) -> None:
+    def __init__(self, page: Host[Session]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._form = gui.add_dropdown('copy as', tuple(COMMANDS))
+        self._form = page.gui.add_dropdown('copy as', tuple(COMMANDS))
         post_refresh(page, self._form)
-        self._text = gui.add_html('')
+        self._text = page.gui.add_html('')
 
     def show_details(self, session: Session) -> None:
         try:

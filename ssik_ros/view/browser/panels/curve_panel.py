@@ -23,14 +23,13 @@ ON_CURVE_DISTANCE = 0.15
 class CurvePanel(Panel):
     """Sliders that move the arm along its self-motions (curves of postures that all reach the target)."""
 
-    def __init__(self, gui: Any, page: Host[Session]) -> None:
+    def __init__(self, page: Host[Session]) -> None:
         """
         Make the sliders, hidden until there are curves.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         self._shown: object = None
         with gui.add_folder('Self-motion'):
             self._text = gui.add_markdown('')

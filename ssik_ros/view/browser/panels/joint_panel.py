@@ -24,19 +24,18 @@ HINTS = {LimitRoom.FREE: '', LimitRoom.NEAR: 'near a limit', LimitRoom.AT: 'at a
 class JointPanel(Panel):
     """Bars and sliders of all joint variables that a user moves; angles in radians or degrees."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the bars and sliders.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._gui, self._page, session = gui, page, page.session
+        self._page, self._gui, session = page, page.gui, page.session
         self._is_angle = are_angles(session.robot, session.places)
-        unit = gui.add_dropdown('angles in', UNITS, initial_value=page.angle_unit)
+        unit = self._gui.add_dropdown('angles in', UNITS, initial_value=page.angle_unit)
         post_change(page, unit, self._measure_in)
-        self._bars = gui.add_html('')
-        self._folder = gui.add_folder('Move')
+        self._bars = self._gui.add_html('')
+        self._folder = self._gui.add_folder('Move')
         self._sliders: list[tuple[Any, float, float, str]] = []
         self._make_sliders(session)
 

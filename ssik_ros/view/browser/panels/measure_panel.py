@@ -1,7 +1,5 @@
 """The panel of measures of the posture: the manipulability ellipsoid of the tip, and the nearest pair of bodies."""
 
-from typing import Any
-
 import numpy as np
 
 from ssik_ros.model.collision.scene import NearestPair
@@ -24,14 +22,13 @@ COLOUR, WARNING = page_colour((0.3, 0.55, 0.85)), page_colour((0.95, 0.55, 0.15)
 class MeasurePanel(Panel):
     """Draws the manipulability ellipsoid and the nearest pair of bodies, each if its box is ticked."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the controls and the shapes, hidden.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         has_ellipsoid = isinstance(page.session, Session) and len(page.session.tips) == 1
         self._ellipsoid_box = gui.add_checkbox(
             'manipulability ellipsoid', False, visible=has_ellipsoid

@@ -1,7 +1,6 @@
 """The panel of a mechanism, with a switch for each target's orientation, and the panel of task sets."""
 
 from functools import partial
-from typing import Any
 
 from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
 from ssik_ros.view.sessions.loop_session import LoopSession
@@ -11,14 +10,13 @@ from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 class LoopPanel(Panel):
     """The panel of a mechanism with loops: a switch for each target's orientation, and the time of the last solve."""
 
-    def __init__(self, gui: Any, page: Host[LoopSession]) -> None:
+    def __init__(self, page: Host[LoopSession]) -> None:
         """
         Make for each target a switch that says whether its orientation counts.
 
-        :param gui: viser's controls.
         :param page: the page; its session has loops.
         """
-        session = page.session
+        session, gui = page.session, page.gui
         self._text = gui.add_markdown('')
         for name in session.tips:
             hint = 'off: only the position of this link is led'
@@ -38,14 +36,13 @@ class LoopPanel(Panel):
 class TaskPanel(Panel):
     """The panel of task sets: a switch for each task set, the highest priority first, and whether it is met."""
 
-    def __init__(self, gui: Any, page: Host[TaskSession]) -> None:
+    def __init__(self, page: Host[TaskSession]) -> None:
         """
         Make for each task set a switch that says whether it counts.
 
-        :param gui: viser's controls.
         :param page: the page; its session has task sets.
         """
-        session = page.session
+        session, gui = page.session, page.gui
         gui.add_markdown('The first task set has the highest priority.')
         self._lines = []
         for number, name in enumerate(session.on, 1):

@@ -32,14 +32,13 @@ OBSTACLE_HANDLE = 0.18
 class ObstaclePanel(Panel):
     """Adds and removes obstacles, and draws them."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the controls, and the handle of the chosen obstacle.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         self._meshes: dict[str, Any] = {}
         self._drawn: tuple[WorldObject, ...] = ()
         self._added = self._count = 0

@@ -42,14 +42,13 @@ FILM_RATE, FILM_WIDTH, MOST_PICTURES = 10.0, 480, 60
 class PathPanel(Panel):
     """Plays and saves the joint path of a page; its controls are hidden while the page has no path."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: the page; its ``extras`` may get a path at any time.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         self._path: Playback | None = None
         self._lines: list[Any] = []
         self._slider = gui.add_slider('time [s]', 0.0, 1.0, 1e-3, 0.0, visible=False)

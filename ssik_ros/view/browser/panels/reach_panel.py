@@ -1,7 +1,5 @@
 """The panel of a reach map: draws the cells as coloured points, and can hide all points beyond a plane."""
 
-from typing import Any
-
 import numpy as np
 
 from ssik_ros.reach.reach_map import MEASURES
@@ -17,15 +15,14 @@ CUTS = {'nothing': -1, 'x': 0, 'y': 1, 'z': 2}
 class ReachPanel(Panel):
     """Controls of the cloud: the measure that colours it, the least shown value, and the part that is cut away."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the controls and draw the cloud.
 
-        :param gui: viser's controls.
         :param page: a page whose ``extras`` have a cloud.
         """
         assert page.extras.cloud is not None
-        self._page, self._cloud = page, page.extras.cloud
+        self._page, gui, self._cloud = page, page.gui, page.extras.cloud
         self._measure = gui.add_dropdown('colour', self._cloud.measures)
         self._least = gui.add_slider('at least [% of top]', 0.0, 100.0, 1.0, 0.0)
         self._cut = gui.add_dropdown('cut away along', tuple(CUTS), initial_value='y')

@@ -18,24 +18,23 @@ class ReasonPanel(Panel):
     The cause itself is in the status line of the page.
     """
 
-    def __init__(self, gui: Any, page: Host[Session]) -> None:
+    def __init__(self, page: Host[Session]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._gui, self._page = gui, page
-        self._text = gui.add_markdown('')
-        self._folder = gui.add_folder(HELP_TITLE, visible=False)
+        self._page, self._gui = page, page.gui
+        self._text = self._gui.add_markdown('')
+        self._folder = self._gui.add_folder(HELP_TITLE, visible=False)
         self._offered: list[Remedy] = []
         self._buttons: list[Any] = []
-        self._relaxed = gui.add_markdown('')
-        self._restore = gui.add_button(TAKE_BACK, visible=False)
+        self._relaxed = self._gui.add_markdown('')
+        self._restore = self._gui.add_button(TAKE_BACK, visible=False)
         on_press(self._restore, lambda: page.post(lambda: self._relax(Relaxations())))
-        self._details = gui.add_folder(DETAILS_TITLE, visible=False, expand_by_default=False)
+        self._details = self._gui.add_folder(DETAILS_TITLE, visible=False, expand_by_default=False)
         with self._details:
-            self._report = gui.add_markdown('')
+            self._report = self._gui.add_markdown('')
 
     def _relax(self, relaxations: Relaxations) -> None:
         self._page.session.relax(relaxations)

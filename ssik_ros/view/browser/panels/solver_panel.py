@@ -25,28 +25,29 @@ COLOURS = ('#1864ab', '#e8590c')
 class SolverPanel(Panel):
     """Chooses the solver and its parameters, and plots times and iterations of the last solves."""
 
-    def __init__(self, gui: Any, page: Host[Session]) -> None:
+    def __init__(self, page: Host[Session]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._gui, self._page = gui, page
+        self._page, self._gui = page, page.gui
         names = list_solvers()
-        solver = gui.add_dropdown('solver', names, initial_value=page.session.kinematics.solver)
+        solver = self._gui.add_dropdown(
+            'solver', names, initial_value=page.session.kinematics.solver
+        )
         post_change(page, solver, self._choose)
-        self._folder = gui.add_folder('Parameters')
+        self._folder = self._gui.add_folder('Parameters')
         self._controls: list[Any] = []
         self._values: dict[str, Any] = {}
         self._solver = ''
         self._shown = False
-        rival = gui.add_dropdown('compare with', (NOBODY, *names))
+        rival = self._gui.add_dropdown('compare with', (NOBODY, *names))
         post_change(page, rival, self._compare)
-        self._text = gui.add_markdown('')
+        self._text = self._gui.add_markdown('')
         self._times = SolveTimes()
         self._plots = [self._add_plot('solve [ms]'), self._add_plot('iterations')]
-        button = gui.add_button('Save the pose as a test case')
+        button = self._gui.add_button('Save the pose as a test case')
         on_event(button.on_click, lambda event: page.post(partial(self._save, event.client)))
         self._show_parameters(page.session.kinematics.solver)
 

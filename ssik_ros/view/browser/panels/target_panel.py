@@ -1,7 +1,5 @@
 """Two panels of a page: the status line, and targets to copy and paste."""
 
-from typing import Any
-
 import numpy as np
 
 from ssik_ros.view.browser.controls import on_change, on_choice, on_press
@@ -22,14 +20,13 @@ LOOPS_FOLLOW = ' The whole robot follows, and its loops stay closed.'
 class StatusPanel(Panel):
     """The status line of the page: whether the posture reaches the target, the cause if not, and colliding bodies."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the line.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         self._line = gui.add_markdown('')
 
     def show(self, session: PostureSession) -> None:
@@ -61,14 +58,13 @@ class StatusPanel(Panel):
 class TargetPanel(Panel):
     """Texts of the target poses and joints to copy and paste, and buttons for home, a random posture and undo."""
 
-    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
+    def __init__(self, page: Host[PostureSession]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: the page.
         """
-        self._page, session = page, page.session
+        self._page, gui, session = page, page.gui, page.session
         actions = {'Home': session.go_home, 'Random': session.go_anywhere, 'Undo': self._undo}
         group = gui.add_button_group('posture', tuple(actions))
         on_choice(group, lambda name: page.post(actions[name]))

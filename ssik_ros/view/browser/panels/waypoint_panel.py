@@ -32,14 +32,13 @@ LINE = page_colour((0.55, 0.55, 0.6))
 class WaypointPanel(Panel):
     """Records waypoints and plans a joint path through them; PathPanel plays the path."""
 
-    def __init__(self, gui: Any, page: Host[Session]) -> None:
+    def __init__(self, page: Host[Session]) -> None:
         """
         Make the controls.
 
-        :param gui: viser's controls.
         :param page: shows a session with one tip.
         """
-        self._page = page
+        self._page, gui = page, page.gui
         self._drawn: list[Any] = []
         self._nodes: list[Any] = []
         on_press(gui.add_button('Add a waypoint', hint='where the target is now'), self._add)
