@@ -227,6 +227,7 @@ class ToolPathPlanner:
         q, limits, poses, freedom = outcome.q, task.limits, task.poses, task.space.freedom
         look_up = task.control.look_up
         look_up()
+        early = (f'The search ended early: {outcome.stopped}.',) if outcome.stopped else ()
         path = ToolPath(
             valid=False,
             joint_names=self.chain.chain.joint_names,
@@ -234,7 +235,7 @@ class ToolPathPlanner:
             cost=math.inf,
             lower_bound=lower_bound(self.chain, poses, limits, freedom),
             first_waypoint=outcome.first,
-            notes=self._notes(outcome.stopped),
+            notes=(*self._warnings, *early),
         )
         if outcome.failure is not None:
             return _refused(path, outcome.failure, task.control)
@@ -289,11 +290,6 @@ class ToolPathPlanner:
             return 0.0, (NO_BOUND,)
         text = f'The clock ended the lower bound after {counted(bound.rounds, "round")}.'
         return bound.value, (text,) if bound.is_late else ()
-
-    def _notes(self, stopped: str) -> tuple[str, ...]:
-        """Return notes for the user: warnings of the collision checker, and why the search ended early."""
-        early = (f'The search ended early: {stopped}.',) if stopped else ()
-        return (*self._warnings, *early)
 
     def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
         """

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, joined_rows
+from ssik_ros.arrays import chosen_rows, FloatArray, IntArray, joined_rows
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.pose_freedom import PoseFreedom, Z
@@ -57,14 +57,6 @@ class Samples(NamedTuple):
     """(layers, s, f) values of first joints and numbers of the pose."""
     held: FloatArray
     """(layers, s, h) values of the held joint; zeros if the chain has no such joint."""
-
-    def part(self, begin: int, end: int) -> 'Samples':
-        """
-        Return the samples of the layers ``begin`` to ``end - 1``.
-
-        :param begin, end: indices of layers.
-        """
-        return Samples(self.free[begin:end], self.held[begin:end])
 
     def first(self) -> 'Samples':
         """Return only the first sample of each layer."""
@@ -268,14 +260,14 @@ class SearchSpace:
         width = samples.held.shape[1] * samples.held.shape[2]
         at_once = max(1, SAMPLES_AT_ONCE // max(1, width))
         for begin in range(0, max(1, len(rows)), at_once):
-            end = begin + at_once
+            batch = slice(begin, begin + at_once)
             if self._pause is not None:
                 self._pause(int(rows[begin]) if len(rows) else 0)
             postures, part_parameters = self._some_postures(
-                rows[begin:end], waypoints[begin:end], samples.part(begin, end)
+                rows[batch], waypoints[batch], chosen_rows(samples, batch)
             )
             if not (self.size or self.chain.has_spin):
-                postures = add_neighbours(self.chain, postures, waypoints[begin:end])
+                postures = add_neighbours(self.chain, postures, waypoints[batch])
                 part_parameters = np.zeros((len(postures.q), 0))
             postures = postures._replace(owners=postures.owners + begin)
             if keep is not None:

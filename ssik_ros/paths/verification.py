@@ -46,8 +46,7 @@ def check_path(
     """
     if not np.isfinite(q).all():
         return 'a joint value is not finite'
-    serial = chain.chain
-    if not are_inside(q, serial.lower, serial.upper, LIMIT_ROUNDING).all():
+    if not _keeps_limits(chain, q):
         return 'a joint is outside its limits'
     if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + STEP_ROUNDING).all():
         return 'a step is too large'
@@ -57,6 +56,12 @@ def check_path(
         first = int(wrong[0])
         return f'waypoint {first} is missed by {miss.position[first]:.3g} m and {miss.angle[first]:.3g} rad'
     return ''
+
+
+def _keeps_limits(chain: ToolChain, q: FloatArray) -> bool:
+    """Return whether all joint values of postures ``q`` (k, n) are within their limits, up to rounding."""
+    serial = chain.chain
+    return bool(are_inside(q, serial.lower, serial.upper, LIMIT_ROUNDING).all())
 
 
 def check_collisions(
@@ -96,10 +101,9 @@ def check_travel(
     :param ends: (2, n) postures that the free travel has to begin and end with.
     :param travel: the search that tells whether motions are free; None for no collision checks.
     """
-    serial = chain.chain
     if not np.isfinite(corners).all() or (corners[[0, -1]] != ends).any():
         return 'free travel does not join its passes'
-    if not are_inside(corners, serial.lower, serial.upper, LIMIT_ROUNDING).all():
+    if not _keeps_limits(chain, corners):
         return 'free travel leaves the joint limits'
     return '' if travel is None or travel.is_free(corners) else 'free travel collides'
 
@@ -123,7 +127,7 @@ def deviations(
     """
     steps = np.diff(q, axis=0)
     rows = np.arange(len(steps))
-    turns = _turns(poses)
+    turns = rotation_vectors(np.swapaxes(poses[:-1, :3, :3], 1, 2) @ poses[1:, :3, :3])
     worst = np.zeros(len(steps))
     for part in np.arange(1, PARTS) / PARTS:
         look_up()
@@ -134,11 +138,6 @@ def deviations(
         worst = np.maximum(worst, freedom.miss(rows, there, reached, rows + 1).position)
     worst += _bulge(chain, steps, turns, poses, freedom) / (8.0 * PARTS**2)
     return np.where(limits.is_travel, 0.0, worst)
-
-
-def _turns(poses: FloatArray) -> FloatArray:
-    """Return the rotation vectors (m - 1, 3) from each waypoint to the next, in the frame of the first [rad]."""
-    return rotation_vectors(np.swapaxes(poses[:-1, :3, :3], 1, 2) @ poses[1:, :3, :3])
 
 
 def _bulge(

@@ -5,6 +5,7 @@ A winding is a joint value plus whole turns.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within, whole_turns, wrap_angles
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
@@ -78,18 +79,27 @@ def every_winding(
     :param joint: index of the joint.
     :param low, high: its limits, finite [rad].
     """
-    value = q[:, joint]
-    first, last = (
-        turns.astype(np.int64) for turns in turns_within(value, low, high, LIMIT_ROUNDING)
-    )
-    rows, turns = [], []
-    for shift in range(int(first.min(initial=0)), int(last.max(initial=-1)) + 1):
-        fits = np.flatnonzero((first <= shift) & (shift <= last))
-        rows.append(fits)
-        turns.append(np.full(len(fits), float(shift)))
-    if not rows:
-        return q[:0], np.zeros(0, dtype=np.int64)
-    origin = np.concatenate(rows)
-    out = q[origin].copy()
-    out[:, joint] = np.clip(out[:, joint] + TURN * np.concatenate(turns), low, high)
-    return out, origin
+    rows, shifts = shifts_within(q[:, joint], low, high, LIMIT_ROUNDING)
+    out = q[rows]
+    out[:, joint] = np.clip(out[:, joint] + shifts, low, high)
+    return out, rows
+
+
+def shifts_within(
+    angles: FloatArray, low: float, high: float, slack: ArrayLike
+) -> tuple[IntArray, FloatArray]:
+    """
+    Return all whole turns that move angles into a range: the index (s,) of the angle, and the turns (s,) [rad].
+
+    Smaller turns come first.
+
+    :param angles: (k,) [rad].
+    :param low, high: ends of the range, finite [rad].
+    :param slack: distance from the range that still counts as inside, one or (k,) [rad].
+    """
+    first, last = turns_within(angles, low, high, slack)
+    counts = np.maximum(last - first + 1.0, 0.0).astype(np.int64)
+    rows = np.repeat(np.arange(len(angles)), counts)
+    turns = first[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = np.argsort(turns, kind='stable')
+    return rows[order], TURN * turns[order]

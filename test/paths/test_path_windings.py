@@ -8,6 +8,7 @@ import pytest
 from ssik_ros.kernels.geometry.rotations import rotate_about
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import ToolPathRequest
+from ssik_ros.paths.search.waypoint_search import WaypointSearch
 from ssik_ros.results import Cause
 
 TURN = 2.0 * np.pi
@@ -106,3 +107,13 @@ def test_a_plan_leaves_no_windings_behind(ur5e):
     first = planner.plan(poses)
     assert not planner.plan(turned(np.linspace(0.0, 2.2 * TURN, 90))).valid
     assert planner.plan(poses).positions.tobytes() == first.positions.tobytes()
+
+
+def test_a_search_tells_windings_apart_in_limits_of_its_own(ur5e):
+    planner = ToolPathPlanner(ur5e, group_of(ur5e), ToolPathRequest())
+    task = planner.task(turned(np.linspace(0.0, 2.2 * TURN, 90)))
+    before = task.limits.turning.copy()
+    outcome = WaypointSearch(task, (None, None)).run()
+    assert outcome.failure is not None
+    assert before[LAST] == 1 and outcome.limits.turning[LAST] == 0
+    assert np.array_equal(task.limits.turning, before)

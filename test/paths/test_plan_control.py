@@ -16,7 +16,7 @@ from ssik_ros.paths import control
 from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl
 from ssik_ros.paths.measures import LARGEST_CLEARANCE, measure_path
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
-from ssik_ros.paths.requests import PathProgress, ToolPathRequest
+from ssik_ros.paths.requests import PathProgress, PathTolerance, ToolPathRequest
 from ssik_ros.results import Cause
 
 LINE = line((0.45, -0.1, 0.4), (0.45, 0.1, 0.4), 15)
@@ -197,3 +197,21 @@ def test_measures_are_those_of_other_kinematics(panda):
 def test_a_timeout_that_is_no_time_is_refused(timeout):
     with pytest.raises(InvalidOption, match='timeout is a time'):
         PlanControl(ToolPathRequest(timeout=timeout))
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'corner': -1.0},
+        {'clearance': float('nan')},
+        {'largest_turn': 0.0},
+        {'largest_slide': float('inf')},
+        {'tool_speed': 0.0},
+        {'bound_seconds': -1.0},
+        {'bound_rounds': -1},
+        {'spin_axis': (0.0, 0.0, 1.0), 'tolerance': PathTolerance()},
+    ],
+)
+def test_a_request_refuses_settings_that_make_no_sense(settings):
+    with pytest.raises(InvalidOption):
+        ToolPathRequest(**settings)

@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import chosen_rows, FloatArray, IntArray, TURN, turns_within
+from ssik_ros.arrays import chosen_rows, FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain, SerialChain
 from ssik_ros.paths.bounding.wrist_arms import (
@@ -50,6 +50,7 @@ from ssik_ros.paths.bounding.wrist_arms import (
 )
 from ssik_ros.paths.rotations import angles_between
 from ssik_ros.paths.tool_chain import ToolChain
+from ssik_ros.paths.windings import shifts_within
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 
 FIRST_BOX_SIZE = 1.25
@@ -427,12 +428,7 @@ def _within_limits(serial: SerialChain, nodes: Nodes, turning: IntArray) -> Node
     bounded = np.flatnonzero((turning == 0) & (serial.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():
         low, high = float(serial.lower[joint]), float(serial.upper[joint])
-        value, half = nodes.q[:, joint], nodes.halves[:, joint]
-        first, last = (turns.astype(np.int64) for turns in turns_within(value, low, high, half))
-        counts = np.maximum(last - first + 1, 0)
-        rows = np.repeat(np.arange(len(value)), counts)
-        turn = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        shifts = TURN * (first[rows] + turn)
+        rows, shifts = shifts_within(nodes.q[:, joint], low, high, nodes.halves[:, joint])
         nodes = nodes.chosen(rows)
         nodes.q[:, joint] += shifts
     slides = serial.kinds == JointKind.PRISMATIC

@@ -106,12 +106,9 @@ def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
     import_library('scipy.spatial', look_up)
     if entry.kind is BodyKind.LINK or len(geometry.triangles) <= MOST_TRIANGLES:
         return [make_core(geometry)]
-    vertices, corners, nothing = geometry.vertices, geometry.triangles, np.zeros(4)
+    vertices, corners = geometry.vertices, geometry.triangles
     patches = _patches(vertices[corners].mean(axis=1))
-    return [
-        Core(convex.HULL, nothing, _hull(vertices[np.unique(corners[patch])]), np.eye(4))
-        for patch in patches
-    ]
+    return [_mesh(vertices[np.unique(corners[patch])]) for patch in patches]
 
 
 def _patches(centers: FloatArray) -> list[IntArray]:
@@ -248,22 +245,29 @@ def make_core(geometry: Any) -> Core:
 
     :param geometry: coal's sphere, capsule, box, cylinder, cone or plane, or a Mesh. A plane becomes a large flat square.
     """
-    name, nothing, here = type(geometry).__name__, np.zeros((0, 3)), np.eye(4)
+    name = type(geometry).__name__
     if name == 'Sphere':
-        return Core(convex.POINT, np.array([0.0, 0.0, 0.0, geometry.radius]), nothing, here)
+        return _solid(convex.POINT, 0.0, 0.0, 0.0, geometry.radius)
     if name == 'Capsule':
-        sizes = np.array([geometry.halfLength, 0.0, 0.0, geometry.radius])
-        return Core(convex.SEGMENT, sizes, nothing, here)
+        return _solid(convex.SEGMENT, geometry.halfLength, 0.0, 0.0, geometry.radius)
     if name == 'Box':
-        sizes = np.array([*np.asarray(geometry.halfSide).ravel(), 0.0])
-        return Core(convex.BOX, sizes, nothing, here)
+        return _solid(convex.BOX, *np.asarray(geometry.halfSide).ravel(), 0.0)
     if name in ('Cylinder', 'Cone'):
         kind = convex.CYLINDER if name == 'Cylinder' else convex.CONE
-        sizes = np.array([geometry.radius, geometry.halfLength, 0.0, 0.0])
-        return Core(kind, sizes, nothing, here)
+        return _solid(kind, geometry.radius, geometry.halfLength, 0.0, 0.0)
     if name == 'Plane':
         return _plane(np.asarray(geometry.n).ravel(), float(geometry.d))
-    return Core(convex.HULL, np.zeros(4), _hull(geometry.vertices), here)
+    return _mesh(geometry.vertices)
+
+
+def _solid(kind: int, *sizes: float) -> Core:
+    """Return a solid without corners, at the origin of the geometry; ``sizes`` are the four of :class:`Core`."""
+    return Core(kind, np.array(sizes), np.zeros((0, 3)), np.eye(4))
+
+
+def _mesh(vertices: FloatArray) -> Core:
+    """Return the convex hull of the vertices (v, 3) of a mesh."""
+    return Core(convex.HULL, np.zeros(4), _hull(vertices), np.eye(4))
 
 
 def _plane(normal: FloatArray, offset: float) -> Core:
@@ -276,8 +280,8 @@ def _plane(normal: FloatArray, offset: float) -> Core:
     x = np.cross(normal, other)
     x /= np.linalg.norm(x)
     rotation = np.column_stack([x, np.cross(normal, x), normal])
-    sizes = np.array([PLANE_HALF_SIDE, PLANE_HALF_SIDE, 0.0, 0.0])
-    return Core(convex.BOX, sizes, np.zeros((0, 3)), pose_matrix(offset * normal, rotation))
+    square = _solid(convex.BOX, PLANE_HALF_SIDE, PLANE_HALF_SIDE, 0.0, 0.0)
+    return square._replace(placement=pose_matrix(offset * normal, rotation))
 
 
 def _hull(vertices: NDArray[np.float64]) -> FloatArray:

@@ -105,7 +105,8 @@ class WaypointSearch:
         except PlanStopped as stop:
             stopped = str(stop)
             if not self._is_whole:
-                failure = PathFailure(-1, Cause.DEADLINE, f'{self._missing} yet: {stop}.')
+                missing = 'The passes are not joined' if self._is_full else 'No path'
+                failure = PathFailure(-1, Cause.DEADLINE, f'{missing} yet: {stop}.')
         q, outside = self._placed()
         if failure is None and outside >= 0:
             name = chain.chain.joint_names[outside]
@@ -116,11 +117,6 @@ class WaypointSearch:
         cost = best.cost if failure is None else math.inf
         outcome = SearchOutcome(q, first, cost, failure, limits, stopped, self._travel_paths)
         return outcome if failure is None else _joined_part(self._task, outcome)
-
-    @property
-    def _missing(self) -> str:
-        """Return the words for the missing part, to begin a message: 'No path', or 'The passes are not joined'."""
-        return 'The passes are not joined' if self._is_full else 'No path'
 
     @property
     def _is_full(self) -> bool:
@@ -342,8 +338,11 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     if given is not None:
         return WaypointSearch(task, (given, given)).run()
     free = WaypointSearch(task._replace(travel=None), (None, None)).run()
-    if free.failure is not None or free.stopped:
-        return _joined_part(task, _not_closed(free))
+    if free.failure is None and free.stopped:
+        failure = PathFailure(-1, Cause.DEADLINE, f'No closed path yet: {free.stopped}.')
+        free = free._replace(cost=math.inf, failure=failure)
+    if free.failure is not None:
+        return _joined_part(task, free)
     limits, outcomes = free.limits, []
     tries = [free.q[0], free.q[-1]]
     if np.abs(unwind(np.array(tries), limits.turning)[1] - tries[0]).max() < SAME_END:
@@ -370,15 +369,3 @@ def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
     bounds = itertools.pairwise([0, *apart, len(q)])
     begin, end = max(bounds, key=lambda span: span[1] - span[0])
     return piece._replace(q=q[begin:end], first=first + begin, travel_paths={})
-
-
-def _not_closed(free: SearchOutcome) -> SearchOutcome:
-    """
-    Return an open path as the result of a failed search for a closed path, whose time was up.
-
-    A result that has a failure already is returned unchanged.
-    """
-    if free.failure is not None:
-        return free
-    text = f'No closed path yet: {free.stopped}.'
-    return free._replace(cost=math.inf, failure=PathFailure(-1, Cause.DEADLINE, text))

@@ -242,22 +242,12 @@ class PathSearch:
         """
         Return whether the joints may move straight from ``a`` (n,) to ``b`` (n,).
 
-        They may if no joint moves further than ``largest_steps`` and the link is near the line halfway. ``begin`` and
-        ``end`` are the parts, 0 to 1, of the step to ``sample`` at which the postures are.
+        They may if no joint moves further than ``largest_steps``, and if halfway the link is near the line:
+        ``LARGEST_DEVIATION`` bounds its distance [m] and its angle [rad]. ``begin`` and ``end`` are the parts, 0 to 1,
+        of the step to ``sample`` at which the postures are.
         """
         if (np.abs(b - a) > self._model.largest_steps).any():
             return False
-        return self._is_on_line(a, b, sample, begin, end)
-
-    def _is_on_line(
-        self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
-    ) -> bool:
-        """
-        Return whether the link is near the line in the middle of a joint motion from ``a`` (n,) to ``b`` (n,).
-
-        ``LARGEST_DEVIATION`` bounds the distance [m] and the angle [rad]. ``begin`` and ``end`` are the parts of the
-        step to ``sample`` at which the postures are.
-        """
         halfway = self._pose_at(sample, 0.5 * (begin + end))
         position, angle = self._model.errors(self._model.middle(a, b), halfway)
         return position <= LARGEST_DEVIATION[0] and angle <= LARGEST_DEVIATION[1]
