@@ -309,17 +309,15 @@ def constraint_error(constraint, a, b, e, turn):
     :param turn: (3,) out: rotation vector from B to A [rad].
     """
     mask = constraint[layout.CONSTRAINT_MASK]
-    dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]
-    wx, wy, wz = 0.0, 0.0, 0.0
+    shift, rotation = vectors.subtract(vectors.read(a, 9), vectors.read(b, 9)), (0.0, 0.0, 0.0)
     if mask >= 8:
-        wx, wy, wz = se3.relative_rotation_vector(b, a)
-    turn[0], turn[1], turn[2] = wx, wy, wz
-    if constraint[layout.CONSTRAINT_WORLD] != 0:
-        e[0], e[1], e[2], e[3], e[4], e[5] = dx, dy, dz, wx, wy, wz
-    else:
-        for k in range(3):
-            e[k] = a[k] * dx + a[3 + k] * dy + a[6 + k] * dz
-            e[3 + k] = a[k] * wx + a[3 + k] * wy + a[6 + k] * wz
+        rotation = se3.relative_rotation_vector(b, a)
+    vectors.write(turn, 0, rotation)
+    if constraint[layout.CONSTRAINT_WORLD] == 0:
+        shift = vectors.transposed_times(a, shift)
+        rotation = vectors.transposed_times(a, rotation)
+    vectors.write(e, 0, shift)
+    vectors.write(e, 3, rotation)
     for k in range(6):
         if (mask >> k) & 1 == 0:
             e[k] = 0.0
@@ -462,9 +460,9 @@ def add_turn(out, pose, axis, factor, point, maps, side):
     :param point: (12,) pose whose origin the rotation moves.
     :param maps, side: result of :func:`write_maps`; ``maps[side]`` is its matrix for this rotation.
     """
-    x, y, z = factor * pose[axis], factor * pose[3 + axis], factor * pose[6 + axis]
-    dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
-    vx, vy, vz = y * dz - z * dy, z * dx - x * dz, x * dy - y * dx
+    x, y, z = turn = vectors.scale(factor, vectors.column(pose, axis))
+    arm = vectors.subtract(vectors.read(point, 9), vectors.read(pose, 9))
+    vx, vy, vz = vectors.cross(turn, arm)
     for i in range(3):
         out[i] += maps[0, 3 * i] * vx + maps[0, 3 * i + 1] * vy + maps[0, 3 * i + 2] * vz
         out[3 + i] += maps[side, 3 * i] * x + maps[side, 3 * i + 1] * y + maps[side, 3 * i + 2] * z
