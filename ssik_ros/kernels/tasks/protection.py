@@ -183,23 +183,23 @@ def is_too_far(ints, reals, work):
     """Return whether a joint has moved further since the step began than :func:`longest_way` permits."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):
-        longest = longest_way(ints, t.variable_i, t.variable_f, v)
+        longest = longest_way(ints, t, v)
         if abs(w.travel[v]) > (1.0 + FAR_ENOUGH) * longest:
             return True
     return False
 
 
 @inline_kernel
-def longest_way(ints, variable_i, variable_f, v):
+def longest_way(ints, t, v):
     """
     Return the largest motion of joint ``v`` that one step may make [rad or m].
 
     It is the joint's largest step, unless largest steps are ignored, and at most half a turn for a turning joint. For a
     sliding joint it may be infinite.
     """
-    longest = math.pi if variable_i[v, packing.VARIABLE_TURNS] == 1 else math.inf
+    longest = math.pi if t.variable_i[v, packing.VARIABLE_TURNS] == 1 else math.inf
     if ints[packing.IGNORE_MAX_STEPS] == 0:
-        longest = min(longest, variable_f[v, packing.VARIABLE_MAX_STEP])
+        longest = min(longest, t.variable_f[v, packing.VARIABLE_MAX_STEP])
     return longest
 
 
@@ -233,7 +233,7 @@ def start_level(ints, reals, work, q, level):
         w.travel[v] = w.kept_travel[v]
         motion = share * t.variable_f[v, packing.VARIABLE_SCALE] * w.levels[level, v]
         w.step[v] = motion
-        longest = longest_way(ints, t.variable_i, t.variable_f, v)
+        longest = longest_way(ints, t, v)
         if motion > 0.0:
             room = min(room, (longest - w.travel[v]) / motion)
         elif motion < 0.0:
@@ -258,7 +258,7 @@ def keep(ints, reals, work, q, level):
     for e in task_rows.tasks_of(t, level):
         row = task_rows.write_errors(t, w, e, w.reference, row)
     for k in task_rows.margins_of(t, level):
-        motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        motion = task_rows.way_out_of_margin(t, q, t.margin[k])
         w.reference[row] = abs(motion)
         row += 1
 
@@ -303,7 +303,7 @@ def subtract_reference(ints, reals, work, q, g):
     for a in range(first, row):
         w.residual[a] -= w.reference[a]
     for k in task_rows.margins_of(t, g):
-        motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        motion = task_rows.way_out_of_margin(t, q, t.margin[k])
         if motion != 0.0:
             w.residual[row] -= w.reference[place]
             row += 1
@@ -334,7 +334,7 @@ def margins_left(ints, reals, q, g):
     t = packing.view_tables(ints, reals)
     square = 0.0
     for k in task_rows.margins_of(t, g):
-        motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        motion = task_rows.way_out_of_margin(t, q, t.margin[k])
         square += motion * motion
     return square
 

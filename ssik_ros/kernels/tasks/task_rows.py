@@ -153,9 +153,7 @@ def fill_rows(ints, reals, work, q):
         for e in tasks_of(t, g):
             row = rows_of_task(ints, reals, work, e, row)
         for k in margins_of(t, g):
-            row = margin_row(
-                t.variable_i, t.variable_f, q, t.margin[k], w.jacobian, w.residual, row
-            )
+            row = margin_row(t, w, q, t.margin[k], row)
         w.counts[g] = row - first
 
 
@@ -173,8 +171,8 @@ def margins_of(t, g):
     return range(first, first + t.set_i[g, packing.SET_MARGINS])
 
 
-@kernel
-def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
+@inline_kernel
+def margin_row(t, w, q, v, row):
     """
     Write row ``row`` of Jacobian and residual for joint ``v`` if its value is in a limit margin.
 
@@ -182,17 +180,17 @@ def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
 
     :returns: the next free row; ``row`` if nothing was written.
     """
-    motion = way_out_of_margin(variable_i, variable_f, q, v)
+    motion = way_out_of_margin(t, q, v)
     if motion == 0.0:
         return row
-    vectors.fill(jacobian[row], 0.0)
-    jacobian[row, v] = -1.0 if motion < 0.0 else 1.0
-    residual[row] = abs(motion)
+    vectors.fill(w.jacobian[row], 0.0)
+    w.jacobian[row, v] = -1.0 if motion < 0.0 else 1.0
+    w.residual[row] = abs(motion)
     return row + 1
 
 
-@kernel
-def way_out_of_margin(variable_i, variable_f, q, v):
+@inline_kernel
+def way_out_of_margin(t, q, v):
     """
     Return the signed motion that takes joint ``v`` out of its limit margin [rad or m]; 0 if it is not in a margin.
 
@@ -200,14 +198,14 @@ def way_out_of_margin(variable_i, variable_f, q, v):
 
     :param q: (nq,) joint values.
     """
-    value = q[variable_i[v, packing.VARIABLE_Q]]
-    margin = variable_f[v, packing.VARIABLE_MARGIN]
-    below = variable_f[v, packing.VARIABLE_LOWER] + margin - value
-    above = value - (variable_f[v, packing.VARIABLE_UPPER] - margin)
+    value = q[t.variable_i[v, packing.VARIABLE_Q]]
+    margin = t.variable_f[v, packing.VARIABLE_MARGIN]
+    below = t.variable_f[v, packing.VARIABLE_LOWER] + margin - value
+    above = value - (t.variable_f[v, packing.VARIABLE_UPPER] - margin)
     if below <= 0.0 and above <= 0.0:
         return 0.0
     # Where both margins overlap, the upper one counts for turning joints, the nearer limit for slides.
-    turns = variable_i[v, packing.VARIABLE_TURNS] == 1
+    turns = t.variable_i[v, packing.VARIABLE_TURNS] == 1
     if above > 0.0 and (below <= 0.0 or turns or above > below):
         return -above
     return below

@@ -127,11 +127,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
         finite, blocked = True, False
         for v in range(nv):
             finite = finite and math.isfinite(w.step[v])
-            blocked = (
-                blocked
-                or overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
-                != 0.0
-            )
+            blocked = blocked or overshoot(t, w, q, v) != 0.0
         if not finite:
             return reason | CANNOT_INVERT, rank
         if not blocked:
@@ -244,11 +240,7 @@ def gradient_step(rows, right, error, step):
     """
     m, nv = rows.shape
     above, below = 0.0, 0.0
-    for v in range(nv):
-        total = 0.0
-        for a in range(m):
-            total += rows[a, v] * error[a]
-        step[v] = total
+    write_gradient(rows, error, step)
     for a in range(m):
         change = 0.0
         for v in range(nv):
@@ -256,31 +248,38 @@ def gradient_step(rows, right, error, step):
         above += error[a] * change
         below += change * change
     length = above / below if below > linalg.SMALLEST_PIVOT else 0.0
-    for v in range(nv):
-        total = 0.0
-        for a in range(m):
-            total += rows[a, v] * right[a]
-        step[v] = length * total
+    write_gradient(rows, right, step)
+    vectors.stretch(step, length, nv)
 
 
 @inline_kernel
-def overshoot(variable_i, variable_f, held, q, v, motion):
+def write_gradient(rows, error, out):
+    """Write J^T error into ``out`` (nv,); ``rows`` (m, nv) is J."""
+    for v in range(rows.shape[1]):
+        total = 0.0
+        for a in range(rows.shape[0]):
+            total += rows[a, v] * error[a]
+        out[v] = total
+
+
+@inline_kernel
+def overshoot(t, w, q, v):
     """
-    Return how far joint ``v`` would end beyond a limit [rad or m]: positive above, negative below, 0 inside.
+    Return how far ``move`` plus ``step`` would take joint ``v`` beyond a limit [rad or m]; 0 if it ends inside.
 
-    It is 0 for joints without limits, and for joints that are held at a limit already.
+    The number is positive above and negative below. It is 0 for joints without limits, and for joints that are held at
+    a limit already.
 
-    :param held: (nv,) 1 for joints that are held at a limit, else 0.
     :param q: (nq,) joint values before the motion.
-    :param motion: motion of the joint, divided by its scale.
     """
-    if variable_i[v, packing.VARIABLE_LIMITED] == 0 or held[v] == 1.0:
+    if t.variable_i[v, packing.VARIABLE_LIMITED] == 0 or w.held[v] == 1.0:
         return 0.0
-    end = q[variable_i[v, packing.VARIABLE_Q]] + variable_f[v, packing.VARIABLE_SCALE] * motion
-    if end > variable_f[v, packing.VARIABLE_UPPER] + LIMIT_SLACK:
-        return end - variable_f[v, packing.VARIABLE_UPPER]
-    if end < variable_f[v, packing.VARIABLE_LOWER] - LIMIT_SLACK:
-        return end - variable_f[v, packing.VARIABLE_LOWER]
+    motion = t.variable_f[v, packing.VARIABLE_SCALE] * (w.move[v] + w.step[v])
+    end = q[t.variable_i[v, packing.VARIABLE_Q]] + motion
+    if end > t.variable_f[v, packing.VARIABLE_UPPER] + LIMIT_SLACK:
+        return end - t.variable_f[v, packing.VARIABLE_UPPER]
+    if end < t.variable_f[v, packing.VARIABLE_LOWER] - LIMIT_SLACK:
+        return end - t.variable_f[v, packing.VARIABLE_LOWER]
     return 0.0
 
 
@@ -297,7 +296,7 @@ def stop_at_limits(ints, reals, work, q, rank):
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     for v in range(nv):
-        beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+        beyond = overshoot(t, w, q, v)
         if beyond == 0.0 or rank == nv:
             continue
         w.hits[v] = beyond
@@ -332,7 +331,7 @@ def shorten_level(ints, reals, work, q):
         w.held[v] = 0.0
     share = 1.0
     for v in range(nv):
-        beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+        beyond = overshoot(t, w, q, v)
         if beyond != 0.0:
             motion = t.variable_f[v, packing.VARIABLE_SCALE] * w.step[v]
             share = min(share, max(0.0, 1.0 - beyond / motion))
@@ -364,7 +363,7 @@ def nested_step(ints, reals, work, q, damping):
             if not math.isfinite(w.move[v]):
                 return reason | CANNOT_INVERT
         for v in range(nv):
-            beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
+            beyond = overshoot(t, w, q, v)
             if beyond != 0.0:
                 drop_joint(ints, reals, work, q, v, beyond)
                 blocked = True
@@ -443,11 +442,8 @@ def displace(ints, reals, work, q, share):
         if kind == layout.PERIODIC:
             q[at] = so3.wrap_to_pi(q[at] + motion)
         elif kind == layout.LINEAR:
-            lower, upper = (
-                t.variable_f[v, packing.VARIABLE_LOWER],
-                t.variable_f[v, packing.VARIABLE_UPPER],
-            )
-            q[at] = min(max(q[at] + motion, lower), upper)
+            end = max(q[at] + motion, t.variable_f[v, packing.VARIABLE_LOWER])
+            q[at] = min(end, t.variable_f[v, packing.VARIABLE_UPPER])
         elif kind == layout.BALL_FIRST:
             so3.rotate_quaternion(
                 q[at : at + 4], motion, share * w.step[v + 1], share * w.step[v + 2]
