@@ -24,6 +24,8 @@ from ssik_ros.errors import (
 if TYPE_CHECKING:
     from ssik_ros.yaml_loader import YamlNote
 
+LARGEST_FLOAT = sys.float_info.max
+
 
 def parse_yaml(text: str, source: str = 'text', notes: 'list[YamlNote] | None' = None) -> Any:
     """
@@ -128,7 +130,7 @@ def finite_number(value: Any, place: str, noun: str) -> float:
     """
     # A whole number may be larger than any float.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= sys.float_info.max:
+    if not is_number or not abs(value) <= LARGEST_FLOAT:
         refuse(place, f'{noun} is no finite number but {shorten(repr(value))}')
     return float(value)
 
@@ -199,4 +201,5 @@ class EntryReader:
         values = self.entry[key]
         if not isinstance(values, list | tuple) or len(values) != count:
             self.refuse(key, f'is no list of {counted(count, "number")} but {values!r}')
-        return tuple(finite_number(value, self.where(key), quote(key)) for value in values)
+        place, noun = self.where(key), quote(key)
+        return tuple(finite_number(value, place, noun) for value in values)

@@ -242,7 +242,8 @@ class ConfigurationSearch:
         """
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.FIRST_START : handling.SEED + 1] = first, end, deadline, self._seed
-        write_start(self.plan, work, self.current, self.options)
+        views = packing.WORKSPACE.show(self.plan.ints, work)
+        views.start[:], views.options[:] = self.current, self.options
         packed = (self.plan.ints, self.plan.reals, work, self.poses)
         while numbers[handling.FIRST_START] < end:
             q = np.empty_like(self.current)
@@ -261,11 +262,11 @@ class ConfigurationSearch:
         numbers = make_numbers(handling.SEARCH, 0)
         numbers[handling.SEED] = self._seed
         plan = self.plan
+        plan.views.start[:], plan.views.options[:] = self.current, self.options
         for index in range(end):
             if deadline and time.monotonic_ns() >= deadline:
                 return
             q = np.empty_like(self.current)
-            write_start(plan, plan.work, self.current, self.options)
             handling.begin_start(plan.ints, plan.reals, plan.work, numbers, index, q)
             self.world.follow(q)
             if descend_by_steps(plan, self.world, q, self.poses):
@@ -335,17 +336,6 @@ class ConfigurationSearch:
         ]
         order = sorted(range(len(distances)), key=lambda k: (distances[k], tuple(self.configs[k])))
         return np.array([self.configs[k] for k in order])
-
-
-def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: FloatArray) -> None:
-    """
-    Write the joint values of start 0 and the options of a search into a workspace of the kernel.
-
-    :param current: (nq,) joint values.
-    :param options: numbers of :meth:`ConfigurationSearch.make_options`.
-    """
-    views = packing.WORKSPACE.show(plan.ints, work)
-    views.start[:], views.options[:] = current, options
 
 
 def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: FloatArray) -> bool:

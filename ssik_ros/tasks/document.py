@@ -23,7 +23,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, describe_choices, ModelError, quote, shorten, SsikError
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.rotations import pose_numbers
-from ssik_ros.strict_yaml import checked_mapping, EntryReader, finite_number, refuse
+from ssik_ros.strict_yaml import EntryReader, finite_number, refuse
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Dependency, IkJoint
 from ssik_ros.tasks.objects import IkObject, ObjectTable
@@ -163,17 +163,22 @@ def _plain(value: Any) -> Any:
     An object becomes its name, a function its path 'module:name', a tuple a list, a member of an enum its name in lower
     case, and a task or a dependency a mapping; other values stay as they are.
     """
+    kind = type(value)
+    if value is None or kind in (float, bool, str):
+        return value
+    if kind is tuple:
+        return list(value)
     if isinstance(value, IkObject):
         return value.name
-    if isinstance(value, Task | Dependency):
-        return _entry(value, TASK if isinstance(value, Task) else DEPENDENCY)
+    if kind in KEYS:
+        return _entry(value, KEYS[kind])
+    if kind is list:
+        return list(map(_plain, value))
     if isinstance(value, IntEnum):
         return value.name.lower()
     if callable(value):
         return _import_path(value)
-    if isinstance(value, list):
-        return list(map(_plain, value))
-    return list(value) if isinstance(value, tuple) else value
+    return value
 
 
 def load(
@@ -220,9 +225,9 @@ class _Reader(EntryReader):
         :param keys: the keys that it must have.
         """
         super().__init__(content, noun, noun, keys)
-        for key in keys:
-            if key not in self.entry:
-                refuse(noun, f'{noun} lacks {quote(key)}')
+        if len(self.entry) < len(keys):
+            lost = next(key for key in keys if key not in self.entry)
+            refuse(noun, f'{noun} lacks {quote(lost)}')
 
     def typed(self, key: str, kind: type) -> Any:
         """Return the value of a key; raise ConfigError if it is of another type than ``kind``, or too large."""
@@ -235,7 +240,7 @@ class _Reader(EntryReader):
 
     def number(self, key: str) -> float:
         """Return the value of a key as a float; raise ConfigError if it is not finite."""
-        return finite_number(self.entry[key], self.place, quote(key))
+        return finite_number(self.entry[key], self.place, repr(key))
 
     def member(self, key: str, environment: ObjectTable) -> IkObject:
         """Return the object that the value of a key names; raise ConfigError for an unknown one."""
@@ -254,6 +259,8 @@ TASK_VALUES: dict[str, Callable[[_Reader, str], Any]] = {
 }
 """Function that reads each value of a task."""
 TASK = ('handle', *TASK_OBJECTS, *list(TASK_VALUES)[1:])
+KEYS = {Task: TASK, Dependency: DEPENDENCY}
+"""Keys of values that a document has as mappings."""
 
 
 def _parse(data: bytes) -> _Reader:
@@ -308,6 +315,12 @@ def _fill(environment: TaskWorld, document: _Reader, functions: Functions) -> No
         _make_task_set(environment, content)
 
 
+def _noun(kind: str, content: Any) -> str:
+    """Return a kind of entry and the name that its content has, such as ``object 'tip'``, for messages."""
+    name = content.get('name') if isinstance(content, dict) else None
+    return f'{kind} {shorten(repr(name))}'
+
+
 def _make_object(environment: TaskWorld, content: Any) -> tuple[IkObject, _Reader]:
     """
     Add an object of a document with its local pose and, for a joint, its settings; its parent is set later.
@@ -315,9 +328,8 @@ def _make_object(environment: TaskWorld, content: Any) -> tuple[IkObject, _Reade
     :returns: the object, and the reader of its entry.
     :raises ConfigError: for a name that is taken, an unknown kind or a wrong value.
     """
-    kind = checked_mapping(content, 'objects', 'an object').get('kind')
-    noun = f'object {shorten(repr(content.get("name")))}'
-    entry = _Reader(content, noun, DUMMY if kind == 'dummy' else JOINT)
+    kind = content.get('kind') if isinstance(content, dict) else None
+    entry = _Reader(content, _noun('object', content), DUMMY if kind == 'dummy' else JOINT)
     name, pose = entry.text('name'), _pose(entry)
     if name in environment:
         raise DocumentError(f'There are two objects of the name {name!r}.')
@@ -426,8 +438,7 @@ def _depend(environment: TaskWorld, joint: IkJoint, content: Any, given: Functio
 
 def _make_task_set(environment: TaskWorld, content: Any) -> None:
     """Add a task set of a document, with its tasks and their handles; raise ConfigError for wrong content."""
-    name = checked_mapping(content, 'task_sets', 'a task set').get('name')
-    entry = _Reader(content, f'task set {shorten(repr(name))}', TASK_SET)
+    entry = _Reader(content, _noun('task set', content), TASK_SET)
     task_set = environment.add_task_set(
         entry.text('name'),
         method=entry.text('method'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+import functools
 from typing import Any, cast, Generic, TypeVar, Union
 
 import numpy as np
@@ -209,18 +210,24 @@ def read_switch(item: object, value: object) -> bool:
     return read_flag('The switch', value)
 
 
-def write_settings(item: object, settings: Mapping[str, Any]) -> None:
+@functools.cache
+def _setting_names(kind: type) -> tuple[str, ...]:
+    """Return the names of the attributes of a class that can be set."""
+    return tuple(
+        name
+        for cls in kind.__mro__
+        for name, value in vars(cls).items()
+        if isinstance(value, Setting) or getattr(value, 'fset', None)
+    )
+
+
+def write_settings(item: Any, settings: Mapping[str, Any]) -> None:
     """
     Set attributes of an object, task or task set by name, in the order of the mapping.
 
     :raises InvalidOption: for a name that is not a settable attribute; the attributes before it are set.
     """
-    setting_names = [
-        name
-        for cls in type(item).__mro__
-        for name, value in vars(cls).items()
-        if isinstance(value, Setting) or getattr(value, 'fset', None)
-    ]
+    setting_names = _setting_names(type(item))  # type: ignore[arg-type]
     for name, value in settings.items():
         if name not in setting_names:
             raise InvalidOption.unknown(f'{quote(name)} is no setting', name, setting_names)

@@ -18,7 +18,6 @@ from ssik_ros.tasks.configuration_search import (
     ITERATIONS,
     joint_differences,
     read_options,
-    write_start,
 )
 from ssik_ros.tasks.handling import evaluate
 from ssik_ros.tasks.joints import IkJoint, joint_values
@@ -290,7 +289,7 @@ class Walk:
             return '' if reached else OUT_OF_REACH
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.END_OF_STARTS] = 1
-        write_start(self.plan, self.plan.work, self.values, self.numbers)
+        self.plan.views.start[:], self.plan.views.options[:] = self.values, self.numbers
         values = np.empty_like(self.values)
         packed = (self.plan.ints, self.plan.reals, self.plan.work, self.poses)
         if handling.run(*packed, values, numbers)[0] != 0:
