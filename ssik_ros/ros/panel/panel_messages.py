@@ -182,7 +182,9 @@ def read_reached(
     :raises SolverError: when a joint has no finite position.
     """
     if message.error_code.val != SUCCESS:
-        return ServiceFailure('Not at the target: the node has found no posture, with any orientation.')
+        return ServiceFailure(
+            'Not at the target: the node has found no posture, with any orientation.'
+        )
     values = pick_positions(message.state.joint_state, joint_names)
     return Posture(tuple(joint_names), _numbers(values, len(values)))
 
