@@ -262,6 +262,7 @@ class World:
             'Joint.set_limits': {'dof': mechanisms.DOF.EZ},
             'Frame.set_matrix': {}, 'Solver': {}, 'WorkerSolver': {},
             'IkJoint.place': {'relative_to': None}, 'Dummy.place': {'relative_to': None},
+            'IkJoint.local': {'relative_to': None}, 'Dummy.local': {'relative_to': None},
             'RobotScene.apply': {'positions': {'elbow_joint': 0.1}},
             'RobotScene': {'positions': None},
             'RobotScene.set_frame': {'name': 'f'},
@@ -418,7 +419,7 @@ NOT_CALLED = {
     'Manipulator.show',  # opens a browser
     'Environment.slot_tables', 'Environment.world_pose', 'Environment.wraps', 'Environment.follow',
     'Environment.changed', 'Environment.copy_to', 'Environment.make_task_set', 'Environment.require_open',
-    'Dummy.place', 'IkJoint.place', 'TaskSet.forget', 'ArmScene.colliding_pair', 'ArmScene.is_free',
+    'Dummy.place', 'IkJoint.place', 'Dummy.local', 'IkJoint.local', 'TaskSet.forget', 'ArmScene.colliding_pair', 'ArmScene.is_free',
     'RobotModel.set_followers', 'RobotModel.with_mimic',
 }  # fmt: skip
 """Calls of the package itself, and those that need a person."""

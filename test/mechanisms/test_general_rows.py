@@ -51,12 +51,12 @@ class GeneralProblem:
             paths += new_paths
             count += mask.bit_count()
         header = np.zeros(layout.HEADER, dtype=np.int64)
-        sizes = len(kinds), nv, program.tables.state_count, constraints, count, 0, len(paths), 0
+        sizes = len(kinds), nv, program.tables.state_count, constraints, count, len(paths), 0
         header[: layout.COUNTS] = sizes
         work = layout.WORKSPACE.place(header)
         variables = [[layout.LINEAR, 0, layout.TURNS]] * nv
         real = [n[1] for n in nodes]
-        tables = [n[0] for n in nodes], variables, constraint_i, paths, [], real, constraint_f, []
+        tables = [n[0] for n in nodes], variables, constraint_i, paths, real, constraint_f
         self.ints, self.reals = layout.TABLES.pack(header, tables)
         self.work = np.zeros(work + 1)
 

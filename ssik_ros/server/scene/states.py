@@ -126,7 +126,10 @@ class StateReader:
             ):
                 raise self._wrong_joints(given, places)
             values = np.asarray(positions, dtype=np.float64)
-            written = self._write(current.positions, places, values)
+            written = current.positions.copy()
+            written[places.targets] = values[places.given]
+            if places.driven or places.moves_leaders:
+                self._set_mimic(written, places, values)
             if self._quaternions and (lost := self._no_rotation(written)):
                 raise Refusal.BAD_STATE.error(
                     f'robot_state rotates joint {quote(lost)} by a quaternion of no length.',
@@ -184,7 +187,9 @@ class StateReader:
         places = self._find(tuple(names))
         if not places.has_given and not places.driven:
             return current
-        written = self._write(current.positions, places, values)
+        written = current.positions.copy()
+        written[places.targets] = values[places.given]
+        self._set_mimic(written, places, values)
         wrong = self._no_rotation(written) if self._quaternions else ''
         if wrong:
             _LOGGER.warning(
@@ -237,20 +242,17 @@ class StateReader:
             f'have. {describe_choices(names[0], self._variables)}'
         )
 
-    def _write(self, positions: FloatArray, places: _Places, values: FloatArray) -> FloatArray:
+    def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
         """
-        Return a copy of positions (nq,) with the values of a list of names set.
+        Write the leaders and followers (mimic joints) into full positions (nq,), in place.
 
-        A leader that is not given gets the value that its given follower (mimic joint) needs. Then all followers are
-        set from their leaders. ``values`` are the given values, in the order of the list of names.
+        A leader that is not given gets the value that its given follower needs. Then all followers are set from their
+        leaders. ``values`` are the given values, in the order of the list of names.
         """
-        written = positions.copy()
-        written[places.targets] = values[places.given]
         for index, leader, multiplier, offset in places.driven:
-            written[leader] = (values[index] - offset) / multiplier
+            positions[leader] = (values[index] - offset) / multiplier
         if places.moves_leaders:
-            self.robot.set_followers(written)
-        return written
+            self.robot.set_followers(positions)
 
     def _find(self, names: tuple[str, ...]) -> _Places:
         """
