@@ -28,10 +28,8 @@ SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'campaigns', 'examples', 'fuzz',
 VIEWS = 'vector', 'matrix'
 LANE_CALLS = 'load', 'load_half', 'store'
 LAYOUTS = (
-    'ssik_ros/kernels/closed_form/branches/plan_places.py',
     'ssik_ros/kernels/mechanisms/layout.py',
     'ssik_ros/kernels/rows/layout.py',
-    'ssik_ros/kernels/rows/places.py',
     'ssik_ros/kernels/rows/views.py',
 )
 """Modules that say where the parts of packed memory are."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import plan_layout, search
 from ssik_ros.kernels.closed_form.elimination import general_search, loop_workspace
 
 
@@ -23,7 +23,7 @@ def eliminate(*request: Any) -> int:
     """
     ints, reals = request[2:4]
     # A copy: with a held joint, the search overwrites the constants for its present value.
-    constants = reals[search.plan_size(ints[search.N]) :].copy()
+    constants = reals[plan_layout.plan_size(ints[search.N]) :].copy()
     loop_work = np.zeros(general_search.loop_size(ints[search.N]))
     loop_ints = np.zeros(loop_workspace.INTS, dtype=np.int32)
     six = np.empty((search.BRANCHES_OF_SIX, 6))

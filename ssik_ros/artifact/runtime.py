@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_places, search
+from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_layout, search
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.rows.places import at
 
 FARTHEST_TARGET = 1e9
 """Targets further away [m] have no solution, and squares of them would overflow."""
@@ -127,10 +126,9 @@ def forward(plan: ArtifactPlan, q: Any) -> Any:
     n = int(plan.ints[search.N])
     values = read_numbers(q, (n,), 'q')
     pose, matrix = np.empty(12), np.empty((4, 4))
-    cuts = [at(place, n) for place in (plan_places.POINTS, plan_places.HOME)]
-    axes, points, home = np.split(plan.reals[: at(plan_places.INVERSE, n)], cuts)
+    arm = plan_layout.view_plan(plan.reals, n)
     slides, screws = plan.ints[search.SLIDES], np.empty(6 * n)
-    certify.evaluate(axes, points, home, n, slides, values, screws, pose)
+    certify.evaluate(arm.axes, arm.points, arm.home, n, slides, values, screws, pose)
     se3.to_matrix(matrix, pose)
     return matrix
 
@@ -151,8 +149,8 @@ def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, targ
     held = int(plan.ints[search.HELD])
     if held < 0:
         return np.zeros(1)
-    low = float(plan.reals[at(plan_places.LOWER, n) + held])
-    high = float(plan.reals[at(plan_places.UPPER, n) + held])
+    arm = plan_layout.view_plan(plan.reals, n)
+    low, high = float(arm.lower[held]), float(arm.upper[held])
     slides = bool((int(plan.ints[search.SLIDES]) >> held) & 1)
     if slides:
         low, high = held_slide.slide_range(plan.ints, plan.reals, target)

@@ -16,6 +16,8 @@ import itertools
 from pathlib import Path
 
 from ssik_ros.errors import SolverError
+from ssik_ros.kernels import _jit
+from ssik_ros.kernels.rows.views import Memory
 from ssik_ros.value_class import dataclass
 
 PACKAGE = 'ssik_ros.'
@@ -268,7 +270,13 @@ class PortableSources:
         decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
         skipped = [*decorators, first] if ast.get_docstring(node) is not None else decorators
         for child in ast.iter_child_nodes(node):
-            if child not in skipped:
+            if child in skipped:
+                continue
+            if isinstance(node, ast.ClassDef) and isinstance(child, ast.AnnAssign):
+                # A field keeps its name, also if the module gives this name to something else.
+                yield from self._edits(scope, child.annotation)
+                yield from () if child.value is None else self._edits(scope, child.value)
+            else:
                 yield from self._edits(scope, child)
 
     def _edit_attribute(
@@ -396,8 +404,10 @@ def _read_module(name: str) -> _Module:
     if spec is None or spec.origin is None:
         raise SourceNotPortable(f'{name} has no source.')
     content = Path(spec.origin).read_bytes()
+    if b' = Memory(' in content:
+        content += _made_sources(name).encode()
     definitions: dict[str, Definition] = {}
-    imports: dict[str, tuple[str, str]] = {}
+    imports = {name: (_jit.__name__, name) for name in ('vector', 'matrix')}
     for node in _top_level(ast.parse(content).body):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             definitions[node.name] = node
@@ -410,6 +420,15 @@ def _read_module(name: str) -> _Module:
                 imports[alias.asname or alias.name] = node.module, alias.name
     lines = itertools.accumulate((len(line) + 1 for line in content.split(b'\n')), initial=0)
     return _Module(name, content, definitions, imports, tuple(lines))
+
+
+def _made_sources(name: str) -> str:
+    """Return the sources of the functions and constants that a module makes from its layouts of memory, as one text."""
+    made = vars(importlib.import_module(name)).values()
+    texts = [
+        text for layout in made if isinstance(layout, Memory) for text in layout.sources.values()
+    ]
+    return ''.join(f'\n\n{text}' for text in texts)
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -6,7 +6,7 @@ from test.complete_oracle import wrap
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.closed_form.singular import singular_values
+from ssik_ros.kernels.rows import singular_values
 
 QUARTERS = np.array([0.0, 0.5, -0.5, 1.0]) * np.pi
 LAST_BIT = 2.0**-52

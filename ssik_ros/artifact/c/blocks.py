@@ -25,11 +25,10 @@ from ssik_ros.errors import (
     TopologyMismatch,
     UnsupportedJoint,
 )
-from ssik_ros.kernels.closed_form.branches import branch_block, plan_places, search
+from ssik_ros.kernels.closed_form.branches import branch_block, plan_layout, search
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.native.freeze import Frozen
 from ssik_ros.kernels.rows import layout, reach_hull
-from ssik_ros.kernels.rows.places import at
 from ssik_ros.kernels.search import plain_request, restart_search, state, tracking
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
@@ -443,9 +442,7 @@ def constants(arm: Arm) -> list[Frozen]:
 def _constants_of(form: Form) -> frozenset[int]:
     """Return the indices of a closed form's real numbers that never change; requests may change only the joint limits."""
     n = form.arm.plan.size
-    limits = {
-        at(place, n) + k for place in (plan_places.LOWER, plan_places.UPPER) for k in range(n)
-    }
+    limits = {plan_layout.PLAN.start(name, n) + k for name in ('lower', 'upper') for k in range(n)}
     return frozenset(range(len(form.reals))) - limits
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ssik_ros.kernels.closed_form.branches import (
     branch_block,
     held_search,
-    plan_places,
+    plan_layout,
     search,
 )
 from ssik_ros.kernels.closed_form.classes import candidates
@@ -179,7 +179,7 @@ LISTS = {
     'KINDS_OF': [value for row in KINDS for value in row],
     'ONES_OF': [bits.bit_count() for bits in range(1 << FORM_JOINTS)],
     'WORK_OF': _sizes_of(_work_size, 1, FORM_JOINTS),
-    'PLAN_OF': _sizes_of(search.plan_size, 1, FORM_JOINTS),
+    'PLAN_OF': _sizes_of(plan_layout.plan_size, 1, FORM_JOINTS),
     'PLACES_OF': _sizes_of(lambda samples: _arcs(samples).places.size, 1, MOST_SAMPLES),
     'STACK_OF': _sizes_of(lambda samples: _arcs(samples).stack.size, 1, MOST_SAMPLES),
     'SCRATCH_OF': _sizes_of(lambda samples: _arcs(samples).scratch.size, 1, MOST_SAMPLES),
@@ -429,8 +429,8 @@ def _numbers() -> dict[str, Cell]:
         'CAPACITY': f'(closed_form > 0) * ({search.BRANCHES_OF_SIX} + '
         f'(held >= 0) * {LARGEST_CAPACITY - search.BRANCHES_OF_SIX})',
         'PLAN_SIZE': 'PLAN_OF[form_joints]',
-        'FORM_LOWER': _plan_place(plan_places.LOWER),
-        'FORM_UPPER': _plan_place(plan_places.UPPER),
+        'FORM_LOWER': _plan_place('lower'),
+        'FORM_UPPER': _plan_place('upper'),
         'ROWS': f'tips * ({POSE_ROWS} - {POSE_ROWS - POSITION_ROWS} * position_only)',
         'SHORTER': _smaller('rows', 'joints'),
         'FK_SHORTER': _smaller(str(POSE_ROWS), 'joints'),
@@ -452,13 +452,14 @@ def _numbers() -> dict[str, Cell]:
     return whole | {name: _whole(text, name=name.lower()) for name, text in derived.items()}
 
 
-def _plan_place(place: tuple[int, int]) -> str:
+def _plan_place(part: str) -> str:
     """
     Return an expression for the index at which a part of a plan begins.
 
-    :param place: pair (a, b) of the part, which begins at a times the number of joints plus b.
+    :param part: name of the part; its index is a linear function of the number of joints.
     """
-    return f'{place[0]} * joints + {place[1]}'
+    first, second = (plan_layout.PLAN.start(part, joints) for joints in (0, 1))
+    return f'{second - first} * joints + {first}'
 
 
 NUMBERS = _numbers()
@@ -526,7 +527,7 @@ def _form_reals() -> list[Table]:
     cut = (
         *(_real(*FINITE), _counted(0, loop_workspace.JOINTS - 1, 'joint'), _counted(0, 1)),
         *(_counted('(joint >= 3)'), _real(*FINITE, cl.AT_ELIMINATION - cl.AT_FIXED - 1)),
-        _real(*FINITE, el.AT_COUNTS),
+        _real(*FINITE, el.ELIMINATION - 4),
         _counted(0, 3, 'pairs'),
         _counted(0, '4 - pairs - (pairs == 3)', 'quadratic'),
         _counted(0, f'{el.LEFT} - 2 * pairs - quadratic'),

@@ -73,15 +73,33 @@ def column(rows, k):
 
 
 @inline_kernel
+def combine(x, y, z, a):
+    """Return x a_0 + y a_1 + z a_2, for numbers or lanes: the matrix with columns x, y, z times a vector."""
+    return (
+        x[0] * a[0] + y[0] * a[1] + z[0] * a[2],
+        x[1] * a[0] + y[1] * a[1] + z[1] * a[2],
+        x[2] * a[0] + y[2] * a[1] + z[2] * a[2],
+    )
+
+
+@inline_kernel
 def times(rows, a):
-    """Return R a, with the (3, 3) matrix R in the first nine numbers of ``rows``, row by row."""
-    return dot(read(rows, 0), a), dot(read(rows, 3), a), dot(read(rows, 6), a)
+    """Return R a, with the (3, 3) matrix R in the first nine numbers or lanes of ``rows``, row by row."""
+    return (
+        rows[0] * a[0] + rows[1] * a[1] + rows[2] * a[2],
+        rows[3] * a[0] + rows[4] * a[1] + rows[5] * a[2],
+        rows[6] * a[0] + rows[7] * a[1] + rows[8] * a[2],
+    )
 
 
 @inline_kernel
 def transposed_times(rows, a):
-    """Return R^T a, with the (3, 3) matrix R in the first nine numbers of ``rows``, row by row."""
-    return dot(column(rows, 0), a), dot(column(rows, 1), a), dot(column(rows, 2), a)
+    """Return R^T a, with the (3, 3) matrix R in the first nine numbers or lanes of ``rows``, row by row."""
+    return (
+        rows[0] * a[0] + rows[3] * a[1] + rows[6] * a[2],
+        rows[1] * a[0] + rows[4] * a[1] + rows[7] * a[2],
+        rows[2] * a[0] + rows[5] * a[1] + rows[8] * a[2],
+    )
 
 
 @inline_kernel

@@ -27,12 +27,11 @@ References
     [Stark1995]
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.rows import householder, linalg
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 BETWEEN_BOUNDS, AT_LOWER, AT_UPPER, HELD = 0.0, 1.0, 2.0, 3.0
 """States of a variable."""
@@ -50,64 +49,29 @@ class SquaresScratch(NamedTuple):
     normal equations; ``state`` says which variables are at a bound, ``trial`` has the values without bounds.
     """
 
-    copied: np.ndarray
-    """(m, n) columns of the free variables, then their factorisation."""
-    right: np.ndarray
-    """(m,) right side, or the error that is left of it."""
-    state: np.ndarray
-    """(n,) BETWEEN_BOUNDS, AT_LOWER, AT_UPPER or HELD."""
-    trial: np.ndarray
-    """(n,) values without bounds."""
-    columns: np.ndarray
-    """(n,) variables of the columns."""
-    order: np.ndarray
-    """(n,) order of the columns in the factorisation."""
-    factors: np.ndarray
-    """(n,) factors of the reflectors."""
-    gram: np.ndarray
-    """(n + 1, n + 1) lower triangle of the normal equations, with the right side as the last row."""
-    normal: np.ndarray
-    """(n, n) normal equations of the free variables, then their factors."""
+    copied: Annotated[Floats, 'm', 'n']
+    """Columns of the free variables, then their factorisation."""
+    right: Annotated[Floats, 'm']
+    """Right side, or the error that is left of it."""
+    state: Annotated[Floats, 'n']
+    """BETWEEN_BOUNDS, AT_LOWER, AT_UPPER or HELD."""
+    trial: Annotated[Floats, 'n']
+    """Values without bounds."""
+    columns: Annotated[Floats, 'n']
+    """Variables of the columns."""
+    order: Annotated[Floats, 'n']
+    """Order of the columns in the factorisation."""
+    factors: Annotated[Floats, 'n']
+    """Factors of the reflectors."""
+    gram: Annotated[Floats, 'n + 1', 'n + 1']
+    """Lower triangle of the normal equations, with the right side as the last row."""
+    normal: Annotated[Floats, 'n', 'n']
+    """Normal equations of the free variables, then their factors."""
 
 
-@inline_kernel
-def scratch_size(m, n):
-    """
-    Return how many numbers the scratch of :func:`solve_within` has.
-
-    :param m, n: number of rows and number of variables.
-    """
-    return m * n + m + 5 * n + (n + 1) * (n + 1) + n * n
-
-
-@inline_kernel
-def view_scratch(scratch, m, n):
-    """
-    Return views of the flat scratch array as a :class:`SquaresScratch`.
-
-    :param scratch: (scratch_size(m, n),) numbers.
-    :param m, n: number of rows and number of variables.
-    """
-    copied = 0
-    right = copied + m * n
-    state = right + m
-    trial = state + n
-    columns = trial + n
-    order = columns + n
-    factors = order + n
-    gram = factors + n
-    normal = gram + (n + 1) * (n + 1)
-    return SquaresScratch(
-        matrix(scratch, copied, m, n),
-        vector(scratch, right, m),
-        vector(scratch, state, n),
-        vector(scratch, trial, n),
-        vector(scratch, columns, n),
-        vector(scratch, order, n),
-        vector(scratch, factors, n),
-        matrix(scratch, gram, n + 1, n + 1),
-        matrix(scratch, normal, n, n),
-    )
+SCRATCH = Memory(SquaresScratch, 'm, n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel

@@ -85,6 +85,16 @@ def solve_factored(factors, right, size):
 
 
 @inline_kernel
+def largest_entry(a, n):
+    """Return the largest absolute value of an entry in the first n rows and columns of a matrix."""
+    largest = 0.0
+    for i in range(n):
+        for j in range(n):
+            largest = max(largest, abs(a[i, j]))
+    return largest
+
+
+@inline_kernel
 def find_pivot(a, j, m):
     """Return (row, size) of the entry with the largest absolute value among the rows j to m - 1 of column ``j``."""
     place, pivot = j, abs(a[j, j])

@@ -1,17 +1,20 @@
 """
-Largest and smallest singular value of a small matrix.
+Singular values of a small matrix, with or without right singular vectors.
 
 Problem
-    Given k rows of l >= k numbers, find the largest and the smallest of their k singular values.
+    Given a matrix of k rows and l columns, find its l singular values; for a condition number only the largest and the
+    smallest.
 
 Method
-    Rotate pairs of rows until all are orthogonal. The lengths of the rows are the singular values then.
+    Rotate pairs of columns until all are orthogonal. The lengths of the columns are the singular values then. The same
+    rotations turn the unit vectors into the right singular vectors.
 
 Degeneracies
-    Rows of zeros are singular values of zero.
+    Columns of zeros are singular values of zero.
 
 Cost
-    About five sweeps over all pairs, O(k^2 l) each.
+    About five sweeps over all pairs, O(l^2 k) each. Small values come out with the accuracy of large ones, which normal
+    equations cannot give.
 
 References
     [Hestenes1958]
@@ -21,59 +24,105 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 
-SWEEPS = 30
+SWEEPS = 20
 """Most sweeps. They converge quadratically."""
-ORTHOGONAL_ROWS = 1e-9
-"""Largest cosine between rows that count as orthogonal: singular values change by its square."""
+ORTHOGONAL_COLUMNS = 1e-15
+"""Cosine of the angle of two columns below which they are orthogonal."""
+NEARLY_ORTHOGONAL_COLUMNS = 1e-9
+"""The same if only values are wanted: they change by its square."""
+
+
+@inline_kernel
+def _turn_columns(table, rows, p, q, c, s):
+    """Replace columns p and q of a table by c p - s q and s p + c q, in its first ``rows`` rows."""
+    for i in range(rows):
+        a, b = table[i, p], table[i, q]
+        table[i, p], table[i, q] = c * a - s * b, s * a + c * b
 
 
 @kernel
-def extreme_values(rows):
+def _make_orthogonal(a, rows, columns, vectors, size, nearly):
     """
-    Return (largest, smallest) of the k singular values of a matrix.
+    Rotate pairs of columns in place until all are orthogonal.
 
-    :param rows: (k, l) with k <= l, overwritten.
+    :param a: (rows, columns or more) the matrix.
+    :param vectors: (size, columns or more) its columns are rotated, too; not read if ``size`` is zero.
+    :param nearly: largest cosine of the angle of two orthogonal columns.
     """
-    k = rows.shape[0]
     for _ in range(SWEEPS):
-        has_turned = False
-        for a in range(k - 1):
-            for b in range(a + 1, k):
-                has_turned = _turn(rows[a], rows[b]) or has_turned
-        if not has_turned:
+        turned = False
+        for p in range(columns - 1):
+            for q in range(p + 1, columns):
+                alpha = beta = gamma = 0.0
+                for i in range(rows):
+                    alpha += a[i, p] * a[i, p]
+                    beta += a[i, q] * a[i, q]
+                    gamma += a[i, p] * a[i, q]
+                if abs(gamma) <= nearly * math.sqrt(alpha * beta) or gamma == 0.0:
+                    continue
+                turned = True
+                zeta = (beta - alpha) / (2.0 * gamma)
+                t = math.copysign(1.0, zeta) / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
+                c = 1.0 / math.sqrt(1.0 + t * t)
+                _turn_columns(a, rows, p, q, c, c * t)
+                _turn_columns(vectors, size, p, q, c, c * t)
+        if not turned:
             break
+
+
+@inline_kernel
+def _length(a, rows, column):
+    """Return the Euclidean length of a column."""
+    total = 0.0
+    for i in range(rows):
+        total += a[i, column] * a[i, column]
+    return math.sqrt(total)
+
+
+@kernel
+def extreme_values(table):
+    """
+    Return (largest, smallest) of the singular values of a matrix.
+
+    :param table: (k, l) with k >= l, overwritten.
+    """
+    rows, columns = table.shape
+    _make_orthogonal(table, rows, columns, table, 0, NEARLY_ORTHOGONAL_COLUMNS)
     largest, smallest = 0.0, math.inf
-    for a in range(k):
-        length = math.sqrt(_product(rows[a], rows[a]))
+    for j in range(columns):
+        length = _length(table, rows, j)
         largest, smallest = max(largest, length), min(smallest, length)
     return largest, smallest
 
 
-@inline_kernel
-def _turn(a, b):
+@kernel
+def decompose(values, vectors, a, rows, columns):
     """
-    Make two rows orthogonal by a rotation in place; return True.
+    Write the singular values of a small matrix, in descending order, and its right singular vectors.
 
-    If they are orthogonal up to rounding already, change nothing and return False.
+    :param values: (columns,) out.
+    :param vectors: (columns, columns or more) out: one vector in each column.
+    :param a: (rows, columns or more) the matrix; overwritten, its columns become orthogonal.
+    :param rows, columns: size of the matrix.
     """
-    of_a, of_b, common = _product(a, a), _product(b, b), _product(a, b)
-    if abs(common) <= ORTHOGONAL_ROWS * math.sqrt(of_a * of_b):
-        return False
-    ratio = (of_b - of_a) / (2.0 * common)
-    tangent = math.copysign(1.0, ratio) / (abs(ratio) + math.sqrt(1.0 + ratio * ratio))
-    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-    sine = cosine * tangent
-    for k in range(a.shape[0]):
-        first, second = a[k], b[k]
-        a[k] = cosine * first - sine * second
-        b[k] = sine * first + cosine * second
-    return True
+    for i in range(columns):
+        for j in range(columns):
+            vectors[i, j] = 1.0 if i == j else 0.0
+    _make_orthogonal(a, rows, columns, vectors, columns, ORTHOGONAL_COLUMNS)
+    for j in range(columns):
+        values[j] = _length(a, rows, j)
+    _sort(values, vectors, columns)
 
 
-@inline_kernel
-def _product(a, b):
-    """Return the scalar product of two rows."""
-    total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
+@kernel
+def _sort(values, vectors, columns):
+    """Sort singular values (columns,) in descending order, in place, and the columns of ``vectors`` with them."""
+    for j in range(columns):
+        best = j
+        for k in range(j + 1, columns):
+            if values[k] > values[best]:
+                best = k
+        if best != j:
+            values[j], values[best] = values[best], values[j]
+            for i in range(columns):
+                vectors[i, j], vectors[i, best] = vectors[i, best], vectors[i, j]

@@ -23,13 +23,12 @@ References
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import joint_values, so3, vectors
 from ssik_ros.kernels.rows import bounded_squares, layout, linalg
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 
 @kernel
@@ -118,40 +117,17 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 class OptimalScratch(NamedTuple):
     """Scratch of :func:`optimal_step` as named arrays: the least-squares table, the bounds, and scratch of its solver."""
 
-    table: np.ndarray
-    """(m + nv, nv + 1) Jacobian over the damping, then the residual."""
-    bounds: np.ndarray
-    """(2, nv) how far each variable may go down and up."""
-    squares: np.ndarray
+    table: Annotated[Floats, 'm + nv', 'nv + 1']
+    """Jacobian over the damping, then the residual."""
+    bounds: Annotated[Floats, 2, 'nv']
+    """How far each variable may go down and up."""
+    squares: Annotated[Floats, 'bounded_squares.scratch_size(m + nv, nv)']
     """Scratch of :func:`bounded_squares.solve_within`."""
 
 
-@inline_kernel
-def optimal_size(m, nv):
-    """
-    Return how many numbers the scratch of :func:`optimal_step` has.
-
-    :param m, nv: number of rows of the Jacobian and number of its columns.
-    """
-    return (m + nv) * (nv + 1) + 2 * nv + bounded_squares.scratch_size(m + nv, nv)
-
-
-@inline_kernel
-def view_optimal(scratch, m, nv):
-    """
-    Return views of the flat scratch array as an :class:`OptimalScratch`.
-
-    :param scratch: (optimal_size(m, nv),) numbers.
-    :param m, nv: number of rows of the Jacobian and number of its columns.
-    """
-    table, rows = 0, m + nv
-    bounds = table + rows * (nv + 1)
-    squares = bounds + 2 * nv
-    return OptimalScratch(
-        matrix(scratch, table, rows, nv + 1),
-        matrix(scratch, bounds, 2, nv),
-        vector(scratch, squares, bounded_squares.scratch_size(rows, nv)),
-    )
+OPTIMAL = Memory(OptimalScratch, 'm, nv', globals())
+optimal_size = OPTIMAL.size('optimal_size')
+view_optimal = OPTIMAL.kernel('view_optimal')
 
 
 @kernel

@@ -1,9 +1,13 @@
 """
-Pack several named arrays into one flat integer and one flat float array, and view them there again.
+Declare which named arrays lie in flat arrays, and view them there.
 
-A :class:`Layout` describes where they are. It is made from a named tuple, so that every shape is written only once. The
-annotation of a field has the type of its array, then the length of each side: a number, or an expression of ``ints``,
-whose first numbers are the header of the problem. The header has the offset of every field.
+Each layout is made from a named tuple, so that every shape is written only once. The annotation of a field has the type
+of its array, then the length of each side: a number, or an expression.
+
+* :class:`Layout` packs arrays into one flat integer and one flat float array. Its expressions are of ``ints``, whose
+  first numbers are the header of the problem. The header has the offset of every field.
+* :class:`Memory` is for one flat float array without a header, such as the scratch of a kernel. Its fields lie one after
+  the other, and its expressions are of a few counts, such as the number of joints.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +25,49 @@ Ints = NDArray[np.int64]
 Fields = TypeVar('Fields', bound=tuple[Any, ...])
 
 
-class Layout(Generic[Fields]):
+class _Arrays(Generic[Fields]):
+    """Names, types and shapes of the arrays of a layout, from the annotations of a named tuple."""
+
+    def __init__(self, fields: type[Fields], given: Sequence[str], names: dict[str, Any]) -> None:
+        """
+        Read type and shape of each field from its annotation.
+
+        :param fields: a named tuple class.
+        :param given: names that the shape expressions use in addition to the globals.
+        :param names: globals of the module, which the shape expressions use.
+        """
+        hints = [fields.__annotations__[name] for name in fields._fields]  # type: ignore[attr-defined]
+        self._fields, self._given, self._names = fields, given, names
+        self._is_integer = [getattr(hint, '__origin__', None) is Ints for hint in hints]
+        self._sides = [tuple(map(str, getattr(hint, '__metadata__', ()))) for hint in hints]
+        self.sources: dict[str, str] = {}
+        """Sources of the functions and constants that were made from the layout, by name; they use ``vector``, ``matrix`` and
+        names of the module."""
+
+    @functools.cached_property
+    def _shapes(self) -> Callable[..., list[tuple[int, ...]]]:
+        """Return a function that maps the names that the expressions use to the shapes of all fields, in their order."""
+        text = ', '.join(f'({", ".join(sides)},)' if sides else '()' for sides in self._sides)
+        return eval(f'lambda {", ".join(self._given)}: [{text}]', self._names)
+
+    def _function(self, name: str, parameters: Sequence[str], body: str) -> Any:
+        """Return a function with this name, these parameters and this body, and store its source."""
+        scope = {**self._names, 'vector': vector, 'matrix': matrix}
+        self.sources[name] = f'def {name}({", ".join(parameters)}):\n{body}\n'
+        exec(compile(self.sources[name], self._names['__file__'], 'exec'), scope)
+        return scope[name]
+
+    def _kernel(self, name: str, parameters: Sequence[str], body: str) -> Any:
+        """
+        Return the function of :meth:`_function` as a kernel that only other kernels call.
+
+        Unused views cost nothing there. With the native library, which contains the compiled callers, None is returned.
+        """
+        function = self._function(name, parameters, body)
+        return None if JIT_DISABLED and not IS_PLAIN else inline_kernel(function)
+
+
+class Layout(_Arrays[Fields]):
     """
     Layout of a named tuple whose fields are arrays packed into a flat integer and a flat float array.
 
@@ -36,11 +82,9 @@ class Layout(Generic[Fields]):
         :param first: index of the header entry that stores where the first field begins.
         :param names: globals of the module, which the shape expressions use.
         """
-        hints = [fields.__annotations__[name] for name in fields._fields]  # type: ignore[attr-defined]
-        self._fields, self._first, self._names = fields, first, names
-        self._is_integer = [hint.__origin__ is Ints for hint in hints]
-        self._sides = [tuple(map(str, hint.__metadata__)) for hint in hints]
-        self.end = first + len(hints)
+        super().__init__(fields, ['ints'], names)
+        self._first = first
+        self.end = first + len(self._sides)
         """The first header entry after the entries of the fields."""
 
     def entry(self, name: str) -> int:
@@ -50,12 +94,6 @@ class Layout(Generic[Fields]):
         :raises ValueError: if no field has this name.
         """
         return self._first + self._fields._fields.index(name)  # type: ignore[attr-defined]
-
-    @functools.cached_property
-    def _shapes(self) -> Callable[[list[int]], list[tuple[int, ...]]]:
-        """Return a function that maps a header (a list of integers) to the shapes of all fields, in their order."""
-        text = ', '.join(f'({", ".join(sides)},)' for sides in self._sides)
-        return eval(f'lambda ints: [{text}]', self._names)
 
     def place(self, header: Ints) -> int:
         """
@@ -100,20 +138,90 @@ class Layout(Generic[Fields]):
         )
 
     def kernel(self, name: str) -> Any:
-        """
-        Return a kernel ``name(ints, reals)`` that returns the fields as a named tuple of views.
-
-        Only other kernels call it, and unused views cost nothing there. With the native library, which contains the
-        compiled callers, None is returned.
-        """
-        if JIT_DISABLED and not IS_PLAIN:
-            return None
+        """Return a kernel ``name(ints, reals)`` that returns the fields as a named tuple of views."""
         parts = []
         for entry, sides in enumerate(self._sides, self._first):
             array = 'ints' if self._is_integer[entry - self._first] else 'reals'
             view = 'vector' if len(sides) == 1 else 'matrix'
             parts.append(f'{view}({array}, ints[{entry}], {", ".join(sides)})')
-        text = f'def {name}(ints, reals):\n    return fields({", ".join(parts)})\n'
-        scope = {**self._names, 'fields': self._fields, 'vector': vector, 'matrix': matrix}
-        exec(compile(text, self._names['__file__'], 'exec'), scope)
-        return inline_kernel(scope[name])
+        return self._kernel(
+            name, ('ints', 'reals'), f'    return {self._fields.__name__}({", ".join(parts)})'
+        )
+
+
+class Memory(_Arrays[Fields]):
+    """
+    Layout of a named tuple whose arrays lie one after the other in one flat float array.
+
+    A field whose annotation gives no sides is not in that array: it is an argument of the view.
+    """
+
+    def __init__(self, fields: type[Fields], counts: str, names: dict[str, Any]) -> None:
+        """
+        Read the shape of each array from its annotation.
+
+        :param fields: a named tuple class.
+        :param counts: names that the shape expressions use for the counts, such as ``'m, n'``; may be empty.
+        :param names: globals of the module, which the shape expressions use.
+        """
+        super().__init__(fields, counts.replace(',', ' ').split(), names)
+
+    def size(self, name: str) -> Any:
+        """
+        Return a function ``name(counts)`` that returns the size of the flat array, in numbers.
+
+        Kernels call it, and Python code does.
+        """
+        total = ' + '.join(_product(sides) for sides in self._sides if sides)
+        function = self._function(name, self._given, f'    return {total}')
+        return function if JIT_DISABLED else inline_kernel(function)
+
+    def length(self, name: str) -> int:
+        """Return the size of the flat array, in numbers, for the constant ``name`` of a module; there are no counts."""
+        length = sum(math.prod(shape) for shape in self._shapes() if shape)
+        self.sources[name] = f'{name} = {length}\n'
+        return length
+
+    def start(self, name: str, *counts: int) -> int:
+        """
+        Return the index in the flat array at which the field ``name`` begins.
+
+        :raises ValueError: if no field has this name.
+        """
+        before = self._fields._fields.index(name)  # type: ignore[attr-defined]
+        return sum(math.prod(shape) for shape in self._shapes(*counts)[:before] if shape)
+
+    def show(self, array: Floats, *counts: int) -> Fields:
+        """
+        Return the fields as a named tuple of views into the flat array, for Python code outside of kernels.
+
+        All fields must be in this array.
+        """
+        views, start = [], 0
+        for shape in self._shapes(*counts):
+            views.append(array[start : start + math.prod(shape)].reshape(shape))
+            start += math.prod(shape)
+        return self._fields(*views)
+
+    def kernel(self, name: str) -> Any:
+        """
+        Return a kernel ``name(array, counts, others)`` that returns the fields as a named tuple of views.
+
+        The others are the fields that are not in the flat array.
+        """
+        shown, others, lines = [], [], ['    at = 0']
+        for field, sides in zip(self._fields._fields, self._sides, strict=True):  # type: ignore[attr-defined]
+            shown.append(f'view_{field}' if sides else field)
+            if not sides:
+                others.append(field)
+                continue
+            view = 'vector' if len(sides) == 1 else 'matrix'
+            lines.append(f'    view_{field} = {view}(array, at, {", ".join(sides)})')
+            lines.append(f'    at += {_product(sides)}')
+        lines.append(f'    return {self._fields.__name__}({", ".join(shown)})')
+        return self._kernel(name, ['array', *self._given, *others], '\n'.join(lines))
+
+
+def _product(sides: tuple[str, ...]) -> str:
+    """Return the expression of an array's number of elements from the expressions of its sides."""
+    return ' * '.join(f'({side})' for side in sides)

@@ -203,7 +203,7 @@ def _place_candidates(ints, reals, options, closed, n, work):
     :returns: number of candidates.
     """
     rows = branch_block.rows_of(closed, n)
-    raw = closed_form.candidates_in(branch_block.floats(closed, branch_block.WORK), n)
+    raw = closed_form.view_work(branch_block.floats(closed, branch_block.WORK), n, 0).candidates
     count = branch_block.integers(closed, branch_block.COUNTERS)[closed_form.RAW]
     w, variable_i = layout.view_workspace(ints, work), layout.view_tables(ints, reals).variable_i
     for i in range(count):

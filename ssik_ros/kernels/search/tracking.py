@@ -454,19 +454,19 @@ def condition_number(ints, reals, options, work, scratch):
     for v in range(nv):
         if lower[v] < upper[v]:
             free += 1
-    # As many rows as there are singular values that may differ from zero.
-    rows = matrix(scratch, 0, min(m, free), max(m, free))
+    # As many columns as there are singular values that may differ from zero.
+    table = matrix(scratch, 0, max(m, free), min(m, free))
     column = 0
     for v in range(nv):
         if not lower[v] < upper[v]:
             continue
         for a in range(m):
             if m <= free:
-                rows[a, column] = w.jacobian[a, v]
+                table[column, a] = w.jacobian[a, v]
             else:
-                rows[column, a] = w.jacobian[a, v]
+                table[a, column] = w.jacobian[a, v]
         column += 1
-    largest, smallest = singular_values.extreme_values(rows)
+    largest, smallest = singular_values.extreme_values(table)
     return largest / smallest if smallest > 0.0 else math.inf
 
 

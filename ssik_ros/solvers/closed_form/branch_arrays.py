@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.kernels.closed_form.branches import arcs, held_branches, held_search, search
+from ssik_ros.kernels.closed_form.branches import (
+    arcs,
+    held_branches,
+    held_search,
+    plan_layout,
+    search,
+)
 from ssik_ros.kernels.closed_form.elimination import general_search
 
 
@@ -59,7 +65,7 @@ class BranchArrays:
         :param n: number of joints.
         :param capacity: largest number of branches to keep.
         """
-        self._n, self._plan_size = n, int(search.plan_size(n))
+        self._n, self._plan_size = n, int(plan_layout.plan_size(n))
         self.capacity = capacity
         self.rows = np.empty((capacity, n + 3))
         """(capacity, n + 3) joint values of each branch, then its errors."""

@@ -10,11 +10,10 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidLimits, TopologyMismatch
-from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_places, search
+from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_layout, search
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.kernels.rows.places import at
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.branch_arrays import Prepared
@@ -301,29 +300,16 @@ class RequestArrays:
         """
         if request.lower is None and request.upper is None and request.tool is None:
             return plan.reals
-        n, reals = plan.size, plan.reals.copy()
+        reals = plan.reals.copy()
+        shown = plan_layout.PLAN.show(reals, plan.size)
         if request.tool is not None:
             home = self.chain.home @ request.tool
-            packed, inverse = np.empty(12), np.empty(12)
-            packed[:9], packed[9:] = home[:3, :3].ravel(), home[:3, 3]
-            se3.invert(inverse, packed)
-            _put(reals, plan_places.HOME, n, packed)
-            _put(reals, plan_places.INVERSE, n, inverse)
-            hull = at(plan_places.HULL, n)
-            place = reals[hull + reach_hull.POINT : hull + reach_hull.POINT + 3]
-            reals[hull + reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
+            shown.home[:9], shown.home[9:] = home[:3, :3].ravel(), home[:3, 3]
+            se3.invert(shown.inverse, shown.home)
+            place = shown.hull[reach_hull.POINT : reach_hull.POINT + 3]
+            shown.hull[reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
         if request.lower is not None:
-            _put(reals, plan_places.LOWER, n, request.lower)
+            shown.lower[:] = request.lower
         if request.upper is not None:
-            _put(reals, plan_places.UPPER, n, request.upper)
+            shown.upper[:] = request.upper
         return reals
-
-
-def _put(reals: FloatArray, place: tuple[int, int], n: int, values: FloatArray) -> None:
-    """
-    Copy ``values`` into one part of a plan's real numbers, in place.
-
-    :param place: the part, from :mod:`plan_places`; it gives the first index for ``n`` joints.
-    """
-    start = at(place, n)
-    reals[start : start + len(values)] = values

@@ -132,7 +132,7 @@ class BoundedRefinement:
         moved, free = q.copy(), np.zeros(n, dtype=np.int64)
         count = int(may_move.sum())
         free[:count] = np.flatnonzero(may_move)
-        scratch = np.empty(reach_edge.scratch_size(n))
+        scratch = np.empty(reach_edge.scratch_size(n, count))
         reach_edge.move_to_edge(
             moved, axes, points, home, n, slides, free, count, target, unit, scratch
         )

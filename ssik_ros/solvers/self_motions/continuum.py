@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import plan_layout, search
 from ssik_ros.kernels.closed_form.self_motions import curve_points, segments, trace
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
@@ -314,7 +314,8 @@ def _without_limits(shared: TracedPose) -> TracedPose:
     """Return the data of a pose with infinite limits for all revolute joints in the numbers of the plan."""
     free = shared.reals.copy()
     turns = np.flatnonzero(shared.plan.chain.kinds != JointKind.PRISMATIC)
-    free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
+    for part, limit in (('lower', -np.inf), ('upper', np.inf)):
+        free[plan_layout.PLAN.start(part, curve_points.N) + turns] = limit
     return shared._replace(reals=free)
 
 

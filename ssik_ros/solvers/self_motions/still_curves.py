@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import are_inside, FloatArray, whole_turns, wrap_angles
+from ssik_ros.kernels.closed_form.branches import plan_layout
 from ssik_ros.kernels.closed_form.self_motions import curve_points
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_of_numbers
@@ -115,8 +116,9 @@ class StillCurves:
         if not len(seeds):
             return seeds
         free = pose.reals.copy()
-        free[curve_points.LOWER : curve_points.LOWER + curve_points.N] = -np.inf
-        free[curve_points.UPPER : curve_points.UPPER + curve_points.N] = np.inf
+        for part, limit in (('lower', -np.inf), ('upper', np.inf)):
+            start = plan_layout.PLAN.start(part, curve_points.N)
+            free[start : start + curve_points.N] = limit
         met = pose._replace(reals=free).descend(seeds)
         met = _nearly_aligned(met, each, ALIGNED_DISTANCE)
         starts = []

@@ -153,7 +153,7 @@ def _step(places, ranges, n, interval, joint):
     from b to r; a bound on its deviation from a straight line between a and b. Angles and changes are in [-pi, pi).
 
     :param places: flat table of places, see :mod:`held_branches`.
-    :param ranges: from :func:`held_branches.write_ranges`.
+    :param ranges: a :class:`held_branches.Ranges`.
     :param n: number of joints.
     :param interval: an :class:`Interval` from place a to b, with p before and r after.
     :param joint: index of the joint.
@@ -170,7 +170,13 @@ def _step(places, ranges, n, interval, joint):
     right = after * interval.after if interval.after > 0.0 else 0.5 * slope
     turn = lanes.greater(lanes.absolute(slope - left), lanes.absolute(right - slope))
     bend = interval.width * (0.5 * turn + LEAST_BEND)
-    return lane_angles.wrapped(at_a - lanes.spread(ranges[joint])), change, before, after, bend
+    return (
+        lane_angles.wrapped(at_a - lanes.spread(ranges.middles[joint])),
+        change,
+        before,
+        after,
+        bend,
+    )
 
 
 @inline_kernel
@@ -282,10 +288,10 @@ def _staying(places, ranges, n, interval):
     :param places, ranges, n, interval: as for :func:`is_doubtful`.
     """
     stays = lanes.places() >= 0.0
-    for i in range(hb.limited_count(ranges, n)):
-        joint = hb.limited_joint(ranges, n, i)
+    for i in range(int(ranges.limited_count[0])):
+        joint = int(ranges.limited[i])
         start, change, _, _, bend = _step(places, ranges, n, interval, joint)
-        stays = stays & _stays(start, change, bend, hb.half_width(ranges, n, joint))
+        stays = stays & _stays(start, change, bend, ranges.halves[joint])
     return lanes.bits_of(stays)
 
 
@@ -298,7 +304,7 @@ def is_doubtful(places, ranges, n, interval):
     if a branch whose bit is set at one or both places may have a further range within limits in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
-    :param ranges: from :func:`held_branches.write_ranges`.
+    :param ranges: a :class:`held_branches.Ranges`.
     :param n: number of joints.
     :param interval: :class:`Interval` between the two places.
     """
@@ -314,9 +320,9 @@ def is_doubtful(places, ranges, n, interval):
     leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
     margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
     is_forward = (margins < hb.INSIDE_MARGIN) | (rooms < 0.0)
-    for i in range(hb.limited_count(ranges, n)):
-        joint = hb.limited_joint(ranges, n, i)
-        half = hb.half_width(ranges, n, joint)
+    for i in range(int(ranges.limited_count[0])):
+        joint = int(ranges.limited[i])
+        half = ranges.halves[joint]
         start, change, before, after, bend = _step(places, ranges, n, interval, joint)
         if hidden != 0:
             first, last = _shares_inside(start, change, bend + (half - hb.INSIDE_MARGIN))

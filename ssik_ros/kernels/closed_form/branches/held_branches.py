@@ -8,15 +8,16 @@ so it is a curve over the held joint. A branch is hit at a place if its arc ther
 """
 
 import math
+from typing import Annotated, NamedTuple
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, plan_places, search
+from ssik_ros.kernels.closed_form.branches import held_wrist_lanes, plan_layout, search
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline, spherical_wrist
 from ssik_ros.kernels.geometry import joint_values, lane_angles, lanes, se3
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.rows.places import after, at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 BRANCHES = LANES
 """Number of branches of the closed forms of six joints."""
@@ -46,22 +47,47 @@ MISSING = 2.0
 UNCHECKED_DISTANCE = 0.6
 """Distance of a branch outside the limits above which its existence is not checked [rad]."""
 
-VALUES = held_wrist_lanes.SCRATCH
-"""Offsets in the scratch: eight values of the held joint, then chain, special points and target of the lanes."""
-AXES, POINTS = VALUES + LANES, VALUES + LANES + 18
-SPECIAL, TARGET = POINTS + 18, POINTS + 24
-AREA = TARGET + 12
+
+class Ranges(NamedTuple):
+    """Ranges of the n joints of an arm, as :func:`write_ranges` writes them."""
+
+    middles: Annotated[Floats, 'n']
+    """Middles of the ranges [rad]."""
+    halves: Annotated[Floats, 'n']
+    """Half widths [rad], infinite if the range covers a full turn."""
+    limited_count: Annotated[Floats, 1]
+    """Number of joints with limits."""
+    limited: Annotated[Floats, 'n']
+    """Indices of these joints, narrow ranges first because they decide most."""
 
 
-RANGE_MIDDLES = 0, 0
-"""Places in the numbers of :func:`write_ranges`. (n,) middles of the ranges of the joints [rad]."""
-RANGE_HALVES = after(RANGE_MIDDLES, 1, 0)
-"""(n,) half widths [rad], infinite if the range covers a full turn."""
-LIMITED_COUNT = after(RANGE_HALVES, 1, 0)
-"""(1,) number of joints with limits."""
-LIMITED = after(LIMITED_COUNT, 0, 1)
-"""(n,) indices of these joints, narrow ranges first."""
-RANGES_END = after(LIMITED, 1, 0)
+RANGES = Memory(Ranges, 'n', globals())
+ranges_size = RANGES.size('ranges_size')
+view_ranges = RANGES.kernel('view_ranges')
+
+
+class LaneScratch(NamedTuple):
+    """Scratch of :func:`write_by_lanes` and :func:`write_margins` for an arm of n joints."""
+
+    wrist: Annotated[Floats, held_wrist_lanes.SCRATCH]
+    """Scratch of :mod:`held_wrist_lanes`."""
+    values: Annotated[Floats, LANES]
+    """Values of the held joint."""
+    axes: Annotated[Floats, 18]
+    """Directions of the axes of the free joints, in the order of the class."""
+    points: Annotated[Floats, 18]
+    """Points of these axes."""
+    special: Annotated[Floats, 6]
+    """Special points of the class."""
+    target: Annotated[Floats, 12]
+    """Motion that all joints together must make; its inverse if the class fits the reversed chain."""
+    area: Annotated[Floats, 'lane_pipeline.area_size(n)']
+    """Eight branches that are measured together, see :mod:`lane_pipeline`."""
+
+
+SCRATCH = Memory(LaneScratch, 'n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @inline_kernel
@@ -72,40 +98,6 @@ def place_size(n):
     :param n: number of joints.
     """
     return LANES * (n + ROWS)
-
-
-@inline_kernel
-def ranges_size(n):
-    """
-    Return how many numbers :func:`write_ranges` writes about the ranges of n joints.
-
-    :param n: number of joints.
-    """
-    return at(RANGES_END, n)
-
-
-@inline_kernel
-def waiting_size(n, capacity):
-    """
-    Return how many numbers the table of candidates that wait for certification needs.
-
-    It has their number, then for each candidate its joint values and the index of its place, the tried value of the
-    held joint. So the size is 1 + (n + 1) capacity.
-
-    :param n: number of joints.
-    :param capacity: largest number of waiting candidates; more are dropped.
-    """
-    return 1 + (n + 1) * capacity
-
-
-@inline_kernel
-def scratch_size(n):
-    """
-    Return the size of the scratch of :func:`write_by_lanes` and :func:`write_margins`, in numbers.
-
-    :param n: number of joints.
-    """
-    return AREA + lane_pipeline.area_size(n)
 
 
 @inline_kernel
@@ -171,47 +163,25 @@ def write_ranges(ranges, ints, reals):
     """
     Write middle and half width of the range of every joint except the held joint.
 
-    :param ranges: (ranges_size(n),) out: middles, then half widths [rad], infinite if the range covers a full turn;
-        number of joints with limits; their indices, narrow ranges first because they decide most.
+    :param ranges: a :class:`Ranges`, out.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     """
     n, count = ints[search.N], 0
-    halves, limited = at(RANGE_HALVES, n), at(LIMITED, n)
+    plan, halves, limited = plan_layout.view_plan(reals, n), ranges.halves, ranges.limited
     for k in range(n):
-        low, high = reals[at(plan_places.LOWER, n) + k], reals[at(plan_places.UPPER, n) + k]
+        low, high = plan.lower[k], plan.upper[k]
         is_free = not high - low < 2.0 * math.pi or k == ints[search.HELD]
-        ranges[k] = 0.0 if is_free else 0.5 * (low + high)
-        ranges[halves + k] = math.inf if is_free else 0.5 * (high - low)
+        ranges.middles[k] = 0.0 if is_free else 0.5 * (low + high)
+        halves[k] = math.inf if is_free else 0.5 * (high - low)
         if is_free:
             continue
         place = count
-        while place > 0:
-            before = limited + place - 1
-            if not ranges[halves + int(ranges[before])] > ranges[halves + k]:
-                break
-            ranges[before + 1] = ranges[before]
+        while place > 0 and halves[int(limited[place - 1])] > halves[k]:
+            limited[place] = limited[place - 1]
             place -= 1
-        ranges[limited + place] = k
+        limited[place] = k
         count += 1
-    ranges[at(LIMITED_COUNT, n)] = count
-
-
-@inline_kernel
-def limited_count(ranges, n):
-    """Return the number of joints with limits, from the numbers of :func:`write_ranges` about n joints."""
-    return int(ranges[at(LIMITED_COUNT, n)])
-
-
-@inline_kernel
-def limited_joint(ranges, n, i):
-    """Return the index of joint ``i`` of those with limits, of which narrow ranges come first."""
-    return int(ranges[at(LIMITED, n) + i])
-
-
-@inline_kernel
-def half_width(ranges, n, joint):
-    """Return half the width of the range of a joint [rad], infinite if it covers a full turn."""
-    return ranges[at(RANGE_HALVES, n) + joint]
+    ranges.limited_count[0] = count
 
 
 @kernel
@@ -219,7 +189,7 @@ def prepare(ranges, ints, reals, g, scratch):
     """
     Write ranges and constants of the free joints, which do not depend on the value of the held joint.
 
-    :param ranges: (ranges_size(n),) out, see :func:`write_ranges`.
+    :param ranges: a :class:`Ranges`, out.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param g: (12,) G, the motion that all seven joints together must make: rotation row by row, then translation.
     :param scratch: (scratch_size(n),) out: axes, points, special points and target of the six free joints for
@@ -229,23 +199,27 @@ def prepare(ranges, ints, reals, g, scratch):
     write_ranges(ranges, ints, reals)
     if not is_done_by_lanes(ints):
         return
-    still, target = vector(scratch, 0, 12), vector(scratch, TARGET, 12)
+    plan, room, still = (
+        plan_layout.view_plan(reals, n),
+        view_scratch(scratch, n),
+        vector(scratch, 0, 12),
+    )
     se3.identity(still)
     candidates.write_six(
-        vector(scratch, AXES, 18),
-        vector(scratch, POINTS, 18),
-        vector(reals, at(plan_places.OWN_AXES, n), 3 * n),
-        vector(reals, at(plan_places.OWN_POINTS, n), 3 * n),
+        room.axes,
+        room.points,
+        plan.own_axes,
+        plan.own_points,
         n,
         ints[search.HELD],
         still,
         ints[search.REVERSED] != 0,
     )
-    copy(vector(scratch, SPECIAL, 6), vector(reals, at(plan_places.SPECIAL, n), 6))
+    copy(room.special, plan.special)
     if ints[search.REVERSED] != 0:
-        se3.invert(target, g)
+        se3.invert(room.target, g)
     else:
-        copy(target, g)
+        copy(room.target, g)
 
 
 @inline_kernel
@@ -276,7 +250,7 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
 
     :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param first: index of the first place to write.
-    :param count: number of values in the scratch at VALUES, at most eight; the other values are overwritten.
+    :param count: number of values in the scratch, at most eight; the other values are overwritten.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param scratch: scratch after :func:`prepare`.
     """
@@ -284,23 +258,13 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
     if not is_done_by_lanes(ints):
         return EVERY
     held, is_reversed = ints[search.HELD], ints[search.REVERSED] != 0
+    plan, room = plan_layout.view_plan(reals, n), view_scratch(scratch, n)
+    wrist, values = room.wrist, room.values
     for lane in range(count, LANES):
-        scratch[VALUES + lane] = scratch[VALUES]
-    held_wrist_lanes.write_targets(
-        scratch,
-        vector(scratch, TARGET, 12),
-        triple(vector(reals, at(plan_places.OWN_AXES, n), 3 * n), held),
-        triple(vector(reals, at(plan_places.OWN_POINTS, n), 3 * n), held),
-        vector(scratch, VALUES, LANES),
-        held > 0,
-        is_reversed,
-    )
-    useless = held_wrist_lanes.write_branches(
-        scratch,
-        vector(scratch, AXES, 18),
-        vector(scratch, POINTS, 18),
-        vector(scratch, SPECIAL, 6),
-    )
+        values[lane] = values[0]
+    h, o = triple(plan.own_axes, held), triple(plan.own_points, held)
+    held_wrist_lanes.write_targets(wrist, room.target, h, o, values, held > 0, is_reversed)
+    useless = held_wrist_lanes.write_branches(wrist, room.axes, room.points, room.special)
     for column in range(held_wrist_lanes.COLUMNS):
         row = n + RESIDUAL_ROW
         if column < 6:
@@ -309,9 +273,9 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
         for lane in range(count):
             start = row_at(first + lane, row, n)
             for branch in range(BRANCHES):
-                places[start + branch] = scratch[held_wrist_lanes.column_of(branch, column) + lane]
+                places[start + branch] = wrist[held_wrist_lanes.column_of(branch, column) + lane]
     for lane in range(count):
-        value = lanes.spread(scratch[VALUES + lane])
+        value = lanes.spread(values[lane])
         lanes.store(places, row_at(first + lane, held, n), value)
     return useless
 
@@ -370,11 +334,11 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     """
     n = run.ints[search.N]
     least = lanes.spread(math.inf)
-    for i in range(limited_count(ranges, n)):
-        k = limited_joint(ranges, n, i)
-        distance = lanes.load(places, row_at(at, k, n)) - ranges[k]
+    for i in range(int(ranges.limited_count[0])):
+        k = int(ranges.limited[i])
+        distance = lanes.load(places, row_at(at, k, n)) - ranges.middles[k]
         distance = lane_angles.wrapped(distance)
-        least = lanes.lesser(half_width(ranges, n, k) - lanes.absolute(distance), least)
+        least = lanes.lesser(ranges.halves[k] - lanes.absolute(distance), least)
     marks, room = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n)), lanes.spread(0.0)
     is_marked = marks > 0.0
     if lanes.bits_of(is_marked) != 0:
@@ -401,8 +365,8 @@ def misses(run, places, at, scratch):
     :param places, at: table of places, and index of a place whose rows of joints are written.
     :param scratch: (scratch_size(n),) scratch.
     """
-    n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.target_of(run)
-    area = vector(scratch, AREA, lane_pipeline.area_size(n))
+    n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.work_of(run).target
+    area = view_scratch(scratch, n).area
     for k in range(n):
         lanes.store(area, LANES * k, lanes.load(places, row_at(at, k, n)))
     axes, points, home = search.chain_of(run)
@@ -460,8 +424,8 @@ def _put_on_limits(pending, start, ranges, n):
     :param n: number of joints.
     """
     for k in range(n):
-        value, center = pending[start + k], ranges[k]
-        beyond = min(0.0, margin(value, center, half_width(ranges, n, k)))
+        value, center = pending[start + k], ranges.middles[k]
+        beyond = min(0.0, margin(value, center, ranges.halves[k]))
         is_above = margin(value, center - 1.0, math.pi) < margin(value, center + 1.0, math.pi)
         pending[start + k] = value + (beyond if is_above else -beyond)
 

@@ -7,7 +7,7 @@ values.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.branches import arcs, held_branches as hb, search as common
@@ -15,6 +15,7 @@ from ssik_ros.kernels.closed_form.certification import newton_lanes
 from ssik_ros.kernels.closed_form.classes import lane_pipeline
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import put
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 LEAST_SCAN = 12
 """Least number of scanned values, even if fewer are requested."""
@@ -76,29 +77,22 @@ def places_needed(last):
     return arcs.places_needed(last) + LANES
 
 
-@inline_kernel
-def scratch_size(n, wanted, capacity):
-    """
-    Return the size of the scratch of a search, in numbers.
+class ArcScratch(NamedTuple):
+    """Scratch of a search of an arm of n joints on arcs, for ``wanted`` values and ``capacity`` waiting candidates."""
 
-    The table of places is an array of its own: a place is a tried value of the held joint with its branches.
-
-    :param n: number of joints.
-    :param wanted: least number of values to try.
-    :param capacity: largest number of branches to keep.
-    """
-    waiting = hb.waiting_size(n, capacity)
-    return hb.scratch_size(n) + hb.ranges_size(n) + fill_size(wanted) + waiting
+    lanes: Annotated[Floats, 'hb.scratch_size(n)']
+    """Scratch of :mod:`held_branches`."""
+    ranges: Annotated[Floats, 'hb.ranges_size(n)']
+    """A :class:`held_branches.Ranges`."""
+    fill: Annotated[Floats, 'hb.BRANCHES * (wanted + 2)']
+    """Extra values of the held joint that :func:`_choose_more` adds."""
+    pending: Annotated[Floats, '1 + (n + 1) * capacity']
+    """Candidates that wait for certification: their number, then of each its joint values and the index of its place."""
 
 
-@inline_kernel
-def fill_size(wanted):
-    """
-    Return the largest number of extra values of the held joint that :func:`_choose_more` may add.
-
-    :param wanted: requested number of values.
-    """
-    return hb.BRANCHES * (wanted + 2)
+SCRATCH = Memory(ArcScratch, 'n, wanted, capacity', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @inline_kernel
@@ -167,38 +161,20 @@ def search(
         return 0
     n, wanted = ints[common.N], int(spread[WANTED])
     collected = collect(run, spread, places, stack, scratch)
-    ranges, fill, pending = open_scratch(n, wanted, out.shape[0], scratch)
-    values, free = vector(scratch, hb.VALUES, LANES), arcs.places_needed(last_scanned(wanted))
+    room = view_scratch(scratch, n, wanted, out.shape[0])
+    ranges, fill, pending = hb.view_ranges(room.ranges, n), room.fill, room.pending
+    values = hb.view_scratch(room.lanes, n).values
+    free = arcs.places_needed(last_scanned(wanted))
     added = _choose_more(fill, places, n, wanted, int(pending[0]) - collected.outside)
     for first in range(0, added, LANES):
         count = min(LANES, added - first)
         put(values, vector(fill, first, count), count)
-        write_places(run, places, free, count, ranges, scratch)
+        write_places(run, places, free, count, ranges, room.lanes)
         for i in range(count):
             hb.keep_place(places, free + i, hb.INSIDE_MARGIN, ranges, pending, n)
     spread[TRIED] = collected.tried + added
-    _certify(run, pending, collected.seeds, scratch)
+    _certify(run, pending, collected.seeds, room.lanes)
     return common.finish(out, run)
-
-
-@inline_kernel
-def open_scratch(n, wanted, capacity, scratch):
-    """
-    Return (ranges, fill, pending): views of the joints' ranges, of extra held values, and of waiting candidates.
-
-    They are flat parts of the scratch. The candidates wait for certification; see :func:`held_branches.keep_place` for
-    their table.
-
-    :param n, wanted, capacity: as for :func:`scratch_size`.
-    :param scratch: scratch of the search.
-    """
-    at_ranges = hb.scratch_size(n)
-    after = at_ranges + hb.ranges_size(n)
-    return (
-        vector(scratch, at_ranges, hb.ranges_size(n)),
-        vector(scratch, after, fill_size(wanted)),
-        vector(scratch, after + fill_size(wanted), hb.waiting_size(n, capacity)),
-    )
 
 
 @kernel
@@ -207,7 +183,7 @@ def collect(run, spread, places, stack, scratch):
     Append candidates to the waiting table: those within limits at the requested values, and one or more on every arc.
 
     All candidates at the seed's value come first, also those outside the limits. The table is a part of ``scratch``,
-    see :func:`open_scratch`.
+    see :class:`ArcScratch`.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param spread, places, stack, scratch: as for :func:`search`.
@@ -215,22 +191,23 @@ def collect(run, spread, places, stack, scratch):
     """
     n, wanted, options, seed = run.ints[common.N], int(spread[WANTED]), run.options, run.seed
     last, ints = last_scanned(wanted), run.ints
-    values = vector(scratch, hb.VALUES, LANES)
-    ranges, _, pending = open_scratch(n, wanted, run.capacity, scratch)
+    room = view_scratch(scratch, n, wanted, run.capacity)
+    ranges, pending = hb.view_ranges(room.ranges, n), room.pending
+    values = hb.view_scratch(room.lanes, n).values
     pending[0] = 0.0
-    hb.prepare(ranges, ints, run.reals, vector(run.work, 0, 12), scratch)
+    hb.prepare(ranges, ints, run.reals, common.work_of(run).g, room.lanes)
     seeded = _start(
         spread, seed[ints[common.HELD]] if options[common.HAS_SEED] != 0.0 else math.nan
     )
     # Write the scanned places, then the seed's place, eight at a time.
-    room, scanned = arcs.places_needed(last), last + 1
+    most, scanned = arcs.places_needed(last), last + 1
     free = scanned + (seeded == seeded)
     for first in range(0, free, LANES):
         count = min(LANES, free - first)
         _choose_scanned(values, spread, first, count, last)
         if first + count > scanned:
             values[scanned - first] = seeded
-        write_places(run, places, first, count, ranges, scratch)
+        write_places(run, places, first, count, ranges, room.lanes)
     seed_bits = 0
     if seeded == seeded:
         # Keep all candidates at the seed's value: the pose may be singular, and the seed one of its postures.
@@ -246,9 +223,9 @@ def collect(run, spread, places, stack, scratch):
     size = arcs.push_scanned(stack, last)
     while True:
         count, parts, size = arcs.choose_values(places, ranges, n, pending, stack, size, values)
-        if count == 0 or free + count * parts > room:
+        if count == 0 or free + count * parts > most:
             break
-        write_places(run, places, free, count * parts, ranges, scratch)
+        write_places(run, places, free, count * parts, ranges, room.lanes)
         size = arcs.take_in(places, ranges, n, pending, stack, size, count, parts, free)
         free += count * parts
     return Collected(free, seeds, outside)
@@ -278,20 +255,22 @@ def write_places(run, places, first, count, ranges, scratch):
     :param places: flat table of places, see :mod:`held_branches`.
     :param first: index of the first place to write.
     :param count: number of values, at most eight.
-    :param ranges: from :func:`held_branches.write_ranges`.
-    :param scratch: scratch after :func:`held_branches.prepare`; the values are in it at VALUES [rad].
+    :param ranges: a :class:`held_branches.Ranges`.
+    :param scratch: a :class:`held_branches.LaneScratch` as a flat array, after :func:`held_branches.prepare`, with the
+        values [rad].
     """
     n, rounding = run.ints[common.N], hb.CANDIDATE_ERROR
     if run.ints[common.CUT] >= 0:
         # The true chain may have a branch where the nearby chain misses the pose by less than this.
         rounding = DRIFT * run.options[common.RESIDUAL_OPTION]
     useless = hb.write_by_lanes(places, first, count, run.ints, run.reals, scratch)
+    values = hb.view_scratch(scratch, n).values
     for lane in range(count):
-        at, value = first + lane, scratch[hb.VALUES + lane]
+        at, value = first + lane, values[lane]
         places[hb.number_at(at, hb.VALUE, n)] = value
         if (useless >> lane) & 1 != 0:
             n_candidates = common.write_candidates(run, value)
-            hb.take_candidates(places, at, common.candidates_of(run), n_candidates, n)
+            hb.take_candidates(places, at, common.work_of(run).candidates, n_candidates, n)
         hb.write_margins(run, places, at, ranges, rounding, scratch)
 
 
@@ -416,7 +395,7 @@ def _choose_more(fill, places, n, wanted, kept):
     The goal is, for each branch with an arc, one candidate for each requested value and one for the seed's value. The
     extra values are spread evenly over the arcs.
 
-    :param fill: (fill_size(wanted),) out: values of the held joint [rad].
+    :param fill: out: values of the held joint [rad].
     :param places, n: places of the search, linked by NEXT in the order of values, and number of joints.
     :param wanted: requested number of values.
     :param kept: number of candidates within limits that wait for certification.
@@ -451,9 +430,9 @@ def _certify(run, pending, seeds, scratch):
     :param run: a :class:`search.BranchRun`.
     :param pending: as for :func:`held_branches.keep_place`.
     :param seeds: number of leading candidates with the seed's value of the held joint, which keep this value.
-    :param scratch: scratch of the search.
+    :param scratch: scratch of :mod:`held_branches`.
     """
-    n, first, raw = run.ints[common.N], 0, common.candidates_of(run)
+    n, first, raw = run.ints[common.N], 0, common.work_of(run).candidates
     while first < int(pending[0]):
         count = hb.read_waiting(raw, pending, first, n)
         if run.ints[common.CUT] >= 0:
@@ -472,13 +451,13 @@ def _polish(run, raw, count, held, scratch):
     :param raw: (8 or more, n) candidates in the first ``count`` rows.
     :param count: number of candidates.
     :param held: index of a joint that does not move; -1 lets all joints move.
-    :param scratch: scratch of the search; its part for trying values is overwritten.
+    :param scratch: scratch of :mod:`held_branches`, overwritten.
     """
     n, size = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
     area, own_scratch = vector(scratch, size, LANES * n), vector(scratch, 0, size)
     lane_pipeline.read_candidates(area, raw, 0, count, n)
     axes, points, home = common.chain_of(run)
-    newton_lanes.polish(area, axes, points, home, n, held, common.target_of(run), own_scratch)
-    for k in range(n):
-        for lane in range(count):
-            raw[lane, k] = area[LANES * k + lane]
+    target = common.work_of(run).target
+    newton_lanes.polish(area, axes, points, home, n, held, target, own_scratch)
+    for lane in range(count):
+        lane_pipeline.read_lane(raw[lane], area, lane, n)

@@ -35,11 +35,10 @@ References
 
 import math
 
-from ssik_ros.kernels._jit import kernel, vector
-from ssik_ros.kernels.closed_form.branches import plan_places, search
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.branches import plan_layout, search
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows.places import at
 
 
 @kernel
@@ -54,8 +53,8 @@ def slide_range(ints, reals, matrix_t):
     :param matrix_t: (4, 4) target pose of the tip.
     """
     n, held = ints[search.N], ints[search.HELD]
-    lower, upper = at(plan_places.LOWER, n), at(plan_places.UPPER, n)
-    points = vector(reals, at(plan_places.POINTS, n), 3 * n)
+    plan = plan_layout.view_plan(reals, n)
+    points, lower, upper = plan.points, plan.lower, plan.upper
     first = 1 if held == 0 else 0
     origin = triple(points, first)
     before, reach = origin, 0.0
@@ -64,15 +63,15 @@ def slide_range(ints, reals, matrix_t):
         reach += vectors.norm(gap)
         before = triple(points, i)
         if i != held and is_slide(ints[search.SLIDES], i):
-            reach += max(abs(reals[lower + i]), abs(reals[upper + i]))
-    tip = vectors.read(reals, at(plan_places.HOME, n) + 9)
+            reach += max(abs(lower[i]), abs(upper[i]))
+    tip = vectors.read(plan.home, 9)
     reach += vectors.norm(vectors.subtract(tip, before))
     offset = vectors.subtract((matrix_t[0, 3], matrix_t[1, 3], matrix_t[2, 3]), origin)
     middle, half = 0.0, vectors.norm(offset) + reach
     if held == 0:
-        middle = vectors.dot(triple(reals, 0), offset)
+        middle = vectors.dot(triple(plan.axes, 0), offset)
         aside = vectors.dot(offset, offset) - middle * middle
         half = math.sqrt(max(0.0, reach * reach - aside))
-    low = max(reals[lower + held], middle - half)
-    high = min(reals[upper + held], middle + half)
+    low = max(lower[held], middle - half)
+    high = min(upper[held], middle + half)
     return (low, high) if low <= high else (middle - half, middle + half)

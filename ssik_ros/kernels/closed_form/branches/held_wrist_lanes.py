@@ -35,15 +35,13 @@ References
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import (
-    map_direction,
     map_point,
     screw,
     triple,
-    unmap_direction,
 )
 from ssik_ros.kernels.geometry import lane_angles, lane_poses, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
-from ssik_ros.kernels.geometry.subproblems import sp2, sp4, three_axes
+from ssik_ros.kernels.geometry.subproblems import sp2, sp3, three_axes
 
 BRANCHES = 8
 COLUMNS, MARK = 7, 6
@@ -174,10 +172,9 @@ def _write_arms(scratch, axes, points, special):
     across = vectors.cross(back, h2)
     s2, c12 = vectors.dot(across, across), vectors.dot(back, h2)
     reach = vectors.subtract(map_point(lane_poses.load_poses(scratch, TARGET), w), a)
-    elbow, base = vectors.subtract(w, o3), vectors.subtract(a, o3)
-    ca, cb, cc = sp4.coefficients(base, h3, elbow)
+    ca, cb, middle = sp3.coefficients(h3, vectors.subtract(w, o3), vectors.subtract(a, o3))
     squared = vectors.dot(reach, reach)
-    middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - cc - 0.5 * squared
+    middle = middle - 0.5 * squared
     radius, size = (ca * ca + cb * cb) ** 0.5, lanes.absolute(middle)
     is_far = (radius - size) * (size + radius) <= 0.0
     is_odd = squared <= 0.0
@@ -229,11 +226,11 @@ def _write_wrists(scratch, axes, arm):
     (s1, c1), (s2, c2) = _load_angle(scratch, arm, 0), _load_angle(scratch, arm, 1)
     s3, c3 = _load_angle(scratch, arm, ELBOW)
     target = lane_poses.load_poses(scratch, TARGET)
-    image = vectors.turn(h1, c1, -s1, map_direction(target, h6))
+    image = vectors.turn(h1, c1, -s1, vectors.times(target, h6))
     image = vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, image))
     moved = vectors.turn(h3, c3, s3, lane_angles.spread_vector(h4))
     moved = vectors.turn(h1, c1, s1, vectors.turn(h2, c2, s2, moved))
-    moved = unmap_direction(target, moved)
+    moved = vectors.transposed_times(target, moved)
     tilt = vectors.cross(h4, image)
     nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
     is_straight = vectors.dot(tilt, tilt) <= nearly

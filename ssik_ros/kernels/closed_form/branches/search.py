@@ -10,12 +10,12 @@ other values are not found.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.branches import plan_places
+from ssik_ros.kernels.closed_form.branches import plan_layout
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline
@@ -24,7 +24,7 @@ from ssik_ros.kernels.geometry import lanes, se3, so3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy, fill
 from ssik_ros.kernels.rows import reach_hull
-from ssik_ros.kernels.rows.places import after, at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 # Integers of a plan.
 N, HELD, KIND, CASE, REVERSED, BEHIND = 0, 1, 2, 3, 4, 5
@@ -39,26 +39,8 @@ INEXACT = SLIDES + 1
 PLAN_INTS = INEXACT + 1
 
 # Options of a call.
-(
-    MODE,
-    METRIC,
-    HAS_SEED,
-    MAX_SOLUTIONS,
-    ERROR_OPTION,
-    RESIDUAL_OPTION,
-    SEPARATION_OPTION,
-    OFFERED,
-) = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-)
-RIGID_OPTION = 8
+MODE, METRIC, HAS_SEED, MAX_SOLUTIONS = 0, 1, 2, 3
+ERROR_OPTION, RESIDUAL_OPTION, SEPARATION_OPTION, OFFERED, RIGID_OPTION = 4, 5, 6, 7, 8
 OPTIONS = 9
 
 # Counters of a call.
@@ -71,9 +53,6 @@ reaches the pose. During a search also UNLESS_MET.
 COUNTERS = 8
 UNLESS_MET = 2
 """DOUBT that ends if the search finds a solution within limits."""
-
-# Offsets in the scratch: G, T, the errors of a candidate.
-TARGET, LEFT = 12, 24
 
 ALMOST = 1e-5
 """If no candidate is certified but the smallest residual is below this, candidates are refined from shifted starts."""
@@ -103,55 +82,44 @@ MOST_BETWEEN = 4 * 16
 BRANCHES_OF_SIX = 16
 """Most candidates for six joints."""
 
-# Places in the scratch: a placed branch, the current candidate, the candidates for one value of a held joint, the
-# scratch of the class, the scratch that certification and refinement share.
-AT_PLACED = 0, LEFT + 3
-AT_CANDIDATE = after(AT_PLACED, 1, 0)
-AT_CANDIDATES = after(AT_CANDIDATE, 1, 0)
-AT_CLASS = after(AT_CANDIDATES, BRANCHES_OF_SIX, 0)
-AT_CERTIFICATION = after(AT_CLASS, 0, candidates.SCRATCH)
 
-
-def plan_size(n: int) -> int:
+class Work(NamedTuple):
     """
-    Return how many real numbers the plan of a chain has; integers are stored in another array.
+    Scratch of a search of a chain of n joints that keeps at most ``capacity`` branches.
 
-    :param n: number of joints.
+    ``certification`` is shared by certification and refinement. ``kept`` and ``keys`` are the kept branches, ``area`` is
+    for eight candidates that are measured together.
     """
-    a, b = plan_places.HULL
-    return a * n + b + reach_hull.BLOCK
+
+    g: Annotated[Floats, 12]
+    """G = T M^-1, the motion that all joints together must make."""
+    target: Annotated[Floats, 12]
+    """Target pose T of the tip: rotation row by row, then translation."""
+    left: Annotated[Floats, 3]
+    """Errors of a candidate."""
+    placed: Annotated[Floats, 'n']
+    """A candidate with the windings of its joints chosen."""
+    candidate: Annotated[Floats, 'n']
+    """The current candidate: the joint values that are being certified."""
+    candidates: Annotated[Floats, BRANCHES_OF_SIX, 'n']
+    """Candidates of the closed form, not certified. With a held joint, those for the value that was tried last."""
+    class_scratch: Annotated[Floats, candidates.SCRATCH]
+    """Scratch of the closed form of the class."""
+    certification: Annotated[Floats, 'singular_refinement.scratch_size(n)']
+    """Scratch of :mod:`certify` and :mod:`singular_refinement`."""
+    area: Annotated[Floats, 'lane_pipeline.area_size(n)']
+    """Eight candidates, see :mod:`lane_pipeline`."""
+    kept: Annotated[Floats, 'capacity * (n + 3)']
+    """Kept branches in turn, see :func:`_rows_of`."""
+    keys: Annotated[Floats, 'capacity']
+    """Sort keys of the kept branches: distance from the seed, 0 without a seed."""
+    errors: Annotated[Floats, 3]
+    """Errors of a kept branch."""
 
 
-def work_size(n: int, capacity: int) -> int:
-    """
-    Return the size of the scratch of a search, in numbers.
-
-    :param n: number of joints.
-    :param capacity: largest number of branches that the search keeps.
-    """
-    a, b = AT_CERTIFICATION
-    refinement_size = singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
-    return a * n + b + refinement_size + (n + 4) * capacity
-
-
-@inline_kernel
-def _area(n):
-    """
-    Return the offset in the scratch ``work`` of the area in which eight candidates are measured together.
-
-    :param n: number of joints.
-    """
-    return at(AT_CERTIFICATION, n) + singular_refinement.scratch_size(n)
-
-
-@inline_kernel
-def _kept_at(n, row):
-    """
-    Return the offset in the scratch ``work`` of kept branch ``row``: n joint values, then three errors.
-
-    For ``row`` = capacity, this is the offset of the sort keys.
-    """
-    return _area(n) + lane_pipeline.area_size(n) + row * (n + 3)
+WORK = Memory(Work, 'n, capacity', globals())
+work_size = WORK.size('work_size')
+view_work = WORK.kernel('view_work')
 
 
 def pack_plan(
@@ -166,7 +134,7 @@ def pack_plan(
     hull: np.ndarray | None = None,
 ) -> np.ndarray:
     """
-    Return the real numbers of a plan as one flat array, with its parts at the offsets of :mod:`plan_places`.
+    Return the real numbers of a plan as one flat array in the layout of :class:`plan_layout.Plan`.
 
     :param axes, points: (n, 3) chain on which candidates are certified.
     :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
@@ -189,7 +157,7 @@ class BranchRun(NamedTuple):
     Arrays of one search, passed together to its functions; n is the number of joints.
 
     ``counters``: (COUNTERS + capacity,) integers such as KEPT, then scratch. ``ints`` (PLAN_INTS,) and ``reals``
-    (plan_size(n),): plan of the arm. ``seed``: (n,) joint values [rad or m]. ``options``: (OPTIONS,) options of the
+    (plan_layout.plan_size(n),): plan of the arm. ``seed``: (n,) joint values [rad or m]. ``options``: (OPTIONS,) options of the
     call, such as MODE. ``work``: (work_size(n, capacity),) scratch with target, candidates and kept branches.
     ``capacity``: most branches that can be kept.
     """
@@ -205,76 +173,29 @@ class BranchRun(NamedTuple):
 
 
 @inline_kernel
+def plan_of(run):
+    """Return the real numbers of the plan as a :class:`plan_layout.Plan`."""
+    return plan_layout.view_plan(run.reals, run.ints[N])
+
+
+@inline_kernel
 def chain_of(run):
     """Return (axes, points, home) of the chain that certifies candidates: views (3 n,), (3 n,), (12,) of the plan."""
-    n = run.ints[N]
-    axes = vector(run.reals, at(plan_places.AXES, n), 3 * n)
-    points = vector(run.reals, at(plan_places.POINTS, n), 3 * n)
-    return axes, points, vector(run.reals, at(plan_places.HOME, n), 12)
+    plan = plan_of(run)
+    return plan.axes, plan.points, plan.home
 
 
 @inline_kernel
 def limits_of(run):
     """Return (lower, upper), views (n,) of the joint limits in the plan [rad or m]; infinite for none."""
-    n = run.ints[N]
-    lower = vector(run.reals, at(plan_places.LOWER, n), n)
-    return lower, vector(run.reals, at(plan_places.UPPER, n), n)
+    plan = plan_of(run)
+    return plan.lower, plan.upper
 
 
 @inline_kernel
-def target_of(run):
-    """Return a view (12,) of the target pose T of the tip: rotation row by row, then translation."""
-    return vector(run.work, TARGET, 12)
-
-
-@inline_kernel
-def candidates_in(work, n):
-    """
-    Return a view (BRANCHES_OF_SIX, n) of the candidates of the closed form in the scratch, not certified.
-
-    With a held joint, these are the candidates for the value that was tried last.
-
-    :param work: scratch of a search.
-    :param n: number of joints.
-    """
-    return matrix(work, at(AT_CANDIDATES, n), BRANCHES_OF_SIX, n)
-
-
-@inline_kernel
-def candidates_of(run):
-    """
-    Return a view (BRANCHES_OF_SIX, n) of the candidates of the closed form in the scratch of a search, not certified.
-
-    With a held joint, these are the candidates for the value that was tried last.
-    """
-    return candidates_in(run.work, run.ints[N])
-
-
-@inline_kernel
-def class_scratch(run):
-    """Return a view (candidates.SCRATCH,) of the part of a search's scratch that the closed form of the class uses."""
-    return vector(run.work, at(AT_CLASS, run.ints[N]), candidates.SCRATCH)
-
-
-@inline_kernel
-def certification_scratch(run):
-    """Return a view of the part of a search's scratch that certification and refinement use."""
-    n = run.ints[N]
-    return vector(run.work, at(AT_CERTIFICATION, n), singular_refinement.scratch_size(n))
-
-
-@inline_kernel
-def _candidate(run):
-    """Return a view (n,) of the current candidate: the joint values that are being certified."""
-    n = run.ints[N]
-    return vector(run.work, at(AT_CANDIDATE, n), n)
-
-
-@inline_kernel
-def _area_of(run):
-    """Return a view of the part of the scratch in which eight candidates are measured, see :mod:`lane_pipeline`."""
-    n = run.ints[N]
-    return vector(run.work, _area(n), lane_pipeline.area_size(n))
+def work_of(run):
+    """Return the scratch of a search as a :class:`Work`."""
+    return view_work(run.work, run.ints[N], run.capacity)
 
 
 @inline_kernel
@@ -284,14 +205,7 @@ def _rows_of(run):
 
     Errors of -1 mark a row that is not measured yet.
     """
-    n = run.ints[N]
-    return matrix(run.work, _kept_at(n, 0), run.capacity, n + 3)
-
-
-@inline_kernel
-def _keys_of(run):
-    """Return a view (capacity,) of the sort keys of the kept branches: distance from the seed, 0 without a seed."""
-    return vector(run.work, _kept_at(run.ints[N], run.capacity), run.capacity)
+    return matrix(work_of(run).kept, 0, run.capacity, run.ints[N] + 3)
 
 
 @inline_kernel
@@ -304,8 +218,8 @@ def _has_seed(run):
 def _measure(run, q, errors):
     """Write the errors of joint values q (n,): position error [m], rotation error [rad], Frobenius norm of FK - T."""
     axes, points, home = chain_of(run)
-    n, slides, scratch = run.ints[N], run.ints[SLIDES], certification_scratch(run)
-    certify.measure(axes, points, home, n, slides, q, target_of(run), errors, scratch)
+    n, slides, work = run.ints[N], run.ints[SLIDES], work_of(run)
+    certify.measure(axes, points, home, n, slides, q, work.target, errors, work.certification)
 
 
 @kernel
@@ -351,23 +265,23 @@ def write_candidates(run, value):
 
     :param value: value of the held joint [rad or m]; not read if no joint is held.
     """
-    n, ints, reals = run.ints[N], run.ints, run.reals
+    n, ints, plan, work = run.ints[N], run.ints, plan_of(run), work_of(run)
     count, is_free = candidates.write_candidates(
-        candidates_of(run),
+        work.candidates,
         ints[KIND],
         ints[CASE],
         ints[REVERSED] != 0,
-        vector(reals, at(plan_places.OWN_AXES, n), 3 * n),
-        vector(reals, at(plan_places.OWN_POINTS, n), 3 * n),
+        plan.own_axes,
+        plan.own_points,
         n,
         ints[SLIDES],
         ints[HELD],
         value,
-        vector(reals, at(plan_places.SPECIAL, n), 6),
+        plan.special,
         vector(ints, BEHIND, 2),
-        vector(run.work, 0, 12),
+        work.g,
         _offered_angle(run),
-        class_scratch(run),
+        work.class_scratch,
     )
     if is_free:
         run.counters[DOUBT] = 1
@@ -411,12 +325,12 @@ def _is_proof(run, count):
 
     :param count: as for :func:`note_doubt`.
     """
-    n, slides, free = run.ints[N], run.ints[SLIDES], vector(run.ints, JOINT_INDICES, run.ints[N])
-    raw, q, left = candidates_of(run), _candidate(run), vector(run.work, LEFT, 3)
+    n, slides, (free, moving) = run.ints[N], run.ints[SLIDES], joints_that_may_move(run)
+    work, mode = work_of(run), ranking.WITHIN_LIMITS
+    raw, q, left, scratch = work.candidates, work.candidate, work.left, work.certification
     axes, points, home = chain_of(run)
     lower, upper = limits_of(run)
-    scratch, target, mode = certification_scratch(run), target_of(run), ranking.WITHIN_LIMITS
-    aim = aim_at(run, free, n, _extent(run))
+    aim = aim_at(run, free, moving, _extent(run))
     closing = CLOSING if run.ints[CUT] < 0 else CLOSING_ELIMINATED
     for row in range(count):
         copy(q, raw[row])
@@ -424,7 +338,7 @@ def _is_proof(run, count):
         if left[2] > run.options[RESIDUAL_OPTION]:
             continue
         error = certify.certify(
-            axes, points, home, n, slides, q, free, n, target, math.inf, left, scratch
+            axes, points, home, n, slides, q, free, moving, work.target, math.inf, left, scratch
         )
         if error > max(closing * (1.0 + aim.unit), run.options[ERROR_OPTION]):
             continue
@@ -470,11 +384,10 @@ def begin(run, matrix_t):
     fill(run.counters[:COUNTERS], 0)
     if not se3.is_rigid(matrix_t, 0, run.options[RIGID_OPTION]):
         return False
-    target = target_of(run)
-    se3.from_matrix(target, matrix_t, 0)
-    se3.orthonormalise(target)
-    back = vector(run.reals, at(plan_places.INVERSE, run.ints[N]), 12)
-    se3.compose(vector(run.work, 0, 12), target, back)
+    work = work_of(run)
+    se3.from_matrix(work.target, matrix_t, 0)
+    se3.orthonormalise(work.target)
+    se3.compose(work.g, work.target, plan_of(run).inverse)
     return True
 
 
@@ -485,10 +398,9 @@ def is_refused(run):
 
     If so, counter PROVED is set to 1.
     """
-    hull = vector(run.reals, at(plan_places.HULL, run.ints[N]), reach_hull.BLOCK)
-    tolerance = run.options[ERROR_OPTION]
+    hull, tolerance = plan_of(run).hull, run.options[ERROR_OPTION]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
-    if reach_hull.refuses(hull, 1, vector(run.work, 0, 12), tolerance, tolerance):
+    if reach_hull.refuses(hull, 1, work_of(run).g, tolerance, tolerance):
         run.counters[PROVED] = 1
         return True
     return False
@@ -505,10 +417,10 @@ def finish(out, run):
     :param out: as for :func:`search`.
     """
     n, capacity, kept = run.ints[N], run.capacity, run.counters[KEPT]
-    rows, keys = _rows_of(run), _keys_of(run)
-    indices = vector(run.counters, COUNTERS, capacity)
+    work, indices = work_of(run), vector(run.counters, COUNTERS, capacity)
+    rows, keys, left = _rows_of(run), work.keys, work.left
     if kept <= LANES <= capacity:
-        lane_pipeline.order_few(keys, indices, kept, vector(run.work, _area(n), LANES))
+        lane_pipeline.order_few(keys, indices, kept, work.area)
     else:
         ranking.order(keys, indices, kept)
     wanted, written = min(int(run.options[MAX_SOLUTIONS]), capacity), 0
@@ -519,7 +431,6 @@ def finish(out, run):
         for k in range(n + 3):
             out[written, k] = rows[row, k]
         if out[written, n + 2] < 0.0:
-            left = vector(run.work, LEFT, 3)
             _measure(run, out[written], left)
             for k in range(3):
                 out[written, n + k] = left[k]
@@ -545,7 +456,7 @@ def keep(run, count, first):
     :param count: number of candidates in the scratch, all at one value of the held joint.
     :param first: number of kept branches before this value. Only later rows are compared with new solutions.
     """
-    n, held, counters = run.ints[N], run.ints[HELD], run.counters
+    held, counters = run.ints[HELD], run.counters
     counters[RAW] += count
     kept, certified, smallest = counters[KEPT], counters[CERTIFIED], math.inf
     for start in range(0, count, LANES):
@@ -557,9 +468,10 @@ def keep(run, count, first):
                 break
     # The candidate of a continuum of solutions may be outside the limits while the seed lies on the continuum.
     if _has_seed(run) and counters[CERTIFIED] > certified and counters[KEPT] == kept:
-        q, raw = _candidate(run), candidates_of(run)
-        for k in range(n):
-            q[k] = raw[0, k] if k == held else run.seed[k]
+        work = work_of(run)
+        copy(work.candidate, run.seed)
+        if held >= 0:
+            work.candidate[held] = work.candidates[0, held]
         _keep_one(run, first)
     return smallest
 
@@ -575,8 +487,8 @@ def _keep_refined(run, count, nudge, first):
     :param count, first: as for :func:`keep`.
     """
     n, held, slides = run.ints[N], run.ints[HELD], run.ints[SLIDES]
-    q, raw, scratch = _candidate(run), candidates_of(run), certification_scratch(run)
-    free, moving = vector(run.ints, JOINT_INDICES, n), n if held < 0 else n - 1
+    work, (free, moving) = work_of(run), joints_that_may_move(run)
+    q, raw = work.candidate, work.candidates
     aim = aim_at(run, free, moving, _extent(run))
     smallest = math.inf
     for row in range(count):
@@ -586,12 +498,19 @@ def _keep_refined(run, count, nudge, first):
             # A fixed pattern of shifts leaves the singular posture in every direction.
             aside = nudge * (1.0 + 0.37 * k) * (1.0 - 2.0 * (k % 2))
             q[k] = raw[row, k] + (aside if k != held else 0.0)
-        singular_refinement.refine(q, aim, scratch)
+        singular_refinement.refine(q, aim, work.certification)
         for k in range(n):
             if k != held and not is_slide(slides, k):
                 q[k] = so3.wrap_to_pi(q[k])
         smallest = min(smallest, _keep_one(run, first))
     return smallest
+
+
+@inline_kernel
+def joints_that_may_move(run):
+    """Return (free, moving): indices of the joints, and how many of the first of them may move, all but the held one."""
+    n = run.ints[N]
+    return vector(run.ints, JOINT_INDICES, n), n if run.ints[HELD] < 0 else n - 1
 
 
 @inline_kernel
@@ -603,7 +522,7 @@ def aim_at(run, free, moving, unit):
     :param moving: number of joints that may move.
     :param unit: length that counts as one [m].
     """
-    n, slides, target = run.ints[N], run.ints[SLIDES], target_of(run)
+    n, slides, target = run.ints[N], run.ints[SLIDES], work_of(run).target
     axes, points, home = chain_of(run)
     return singular_refinement.Aim(axes, points, home, n, slides, free, moving, target, unit)
 
@@ -611,7 +530,7 @@ def aim_at(run, free, moving, unit):
 @kernel
 def _extent(run):
     """Return the largest distance of the chain's points and the target from the first point [m]; 1 if it is zero."""
-    n, target = run.ints[N], target_of(run)
+    n, target = run.ints[N], work_of(run).target
     _, points, _ = chain_of(run)
     origin, square = triple(points, 0), 0.0
     for k in range(1, n + 1):
@@ -634,7 +553,8 @@ def _keep_group(run, start, group, first):
     """
     n, slides, options = run.ints[N], run.ints[SLIDES], run.options
     mode, same, near = int(options[MODE]), options[SEPARATION_OPTION], options[RESIDUAL_OPTION]
-    raw, area, q, target = candidates_of(run), _area_of(run), _candidate(run), target_of(run)
+    work = work_of(run)
+    raw, area, q, target = work.candidates, work.area, work.candidate, work.target
     lower, upper = limits_of(run)
     axes, points, home = chain_of(run)
     lane_pipeline.read_candidates(area, raw, start, group, n)
@@ -658,8 +578,7 @@ def _keep_group(run, start, group, first):
     for lane in range(group):
         error = area[lane_pipeline.row_of(n, lane_pipeline.RESIDUAL) + lane]
         if error <= enough:
-            for k in range(n):
-                q[k] = area[LANES * k + lane]
+            lane_pipeline.read_lane(q, area, lane, n)
             is_alike, is_lost = (alike >> lane) & 1 != 0, (lost >> lane) & 1 != 0
             _keep_measured(run, lane, is_alike, is_lost, first)
         elif error <= near:
@@ -682,13 +601,14 @@ def _store_row(run, area, lane, kept):
     :param area: area of eight measured candidates, see :mod:`lane_pipeline`.
     :param lane: index of the candidate among the eight.
     """
-    n, rows = run.ints[N], _rows_of(run)
+    n, work = run.ints[N], work_of(run)
+    rows = _rows_of(run)
     for k in range(n):
         rows[kept, k] = area[LANES * k + lane]
     for k in range(3):
         rows[kept, n + k] = area[lane_pipeline.row_of(n, k) + lane]
     key = area[lane_pipeline.row_of(n, lane_pipeline.DISTANCE) + lane]
-    _keys_of(run)[kept] = key if _has_seed(run) else 0.0
+    work.keys[kept] = key if _has_seed(run) else 0.0
 
 
 @kernel
@@ -701,7 +621,8 @@ def _keep_all(run, done, lost):
     :param done: bits of the candidates that reach the target up to rounding.
     :param lost: bits of the candidates outside the limits.
     """
-    n, counters, area, q = run.ints[N], run.counters, _area_of(run), _candidate(run)
+    n, counters, work = run.ints[N], run.counters, work_of(run)
+    area, q = work.area, work.candidate
     residual = lane_pipeline.row_of(n, lane_pipeline.RESIDUAL)
     smallest, certified, kept = math.inf, 0, counters[KEPT]
     for lane in range(LANES):
@@ -718,8 +639,7 @@ def _keep_all(run, done, lost):
     if done & lost != 0:
         for lane in range(LANES):
             if (done & lost) >> lane & 1 != 0:
-                for k in range(n):
-                    q[k] = area[LANES * k + lane]
+                lane_pipeline.read_lane(q, area, lane, n)
                 _drop(run, q)
     return smallest
 
@@ -770,7 +690,8 @@ def _keep_measured(run, lane, is_alike, is_lost, first):
     :param is_lost: True if it is outside the limits.
     :param first: as for :func:`keep`.
     """
-    area, q, counters = _area_of(run), _candidate(run), run.counters
+    work, counters = work_of(run), run.counters
+    area, q = work.area, work.candidate
     counters[CERTIFIED] += 1
     error = area[lane_pipeline.row_of(run.ints[N], lane_pipeline.RESIDUAL) + lane]
     if is_alike and _is_known(run, first, q, error, not is_lost):
@@ -792,16 +713,14 @@ def _keep_one(run, first):
 
     :param first: as for :func:`keep`.
     """
-    n, held, slides, options = run.ints[N], run.ints[HELD], run.ints[SLIDES], run.options
-    counters, kept = run.counters, run.counters[KEPT]
+    n, slides, options, work = run.ints[N], run.ints[SLIDES], run.options, work_of(run)
+    counters, kept, near = run.counters, run.counters[KEPT], options[RESIDUAL_OPTION]
     axes, points, home = chain_of(run)
     lower, upper = limits_of(run)
-    left, q = vector(run.work, LEFT, 3), _candidate(run)
-    placed = vector(run.work, at(AT_PLACED, n), n)
-    free, moving = vector(run.ints, JOINT_INDICES, n), n if held < 0 else n - 1
-    target, near, scratch = target_of(run), options[RESIDUAL_OPTION], certification_scratch(run)
+    left, q, placed, scratch = work.left, work.candidate, work.placed, work.certification
+    free, moving = joints_that_may_move(run)
     error = certify.certify(
-        axes, points, home, n, slides, q, free, moving, target, near, left, scratch
+        axes, points, home, n, slides, q, free, moving, work.target, near, left, scratch
     )
     if not error <= options[ERROR_OPTION]:
         return error
@@ -829,7 +748,7 @@ def _keep_one(run, first):
         key, metric = 0.0, int(options[METRIC])
         if _has_seed(run):
             key = ranking.distance(placed, run.seed, n, slides, lower, upper, metric)
-        _keys_of(run)[kept] = key
+        work.keys[kept] = key
         counters[KEPT] = kept + 1
     return error
 
@@ -845,32 +764,25 @@ def _is_copy(run, place):
 
     :param place: place of the branch in the sorted order.
     """
-    n, keys = run.ints[N], _keys_of(run)
-    indices = vector(run.counters, COUNTERS, run.capacity)
+    n, work, indices = run.ints[N], work_of(run), vector(run.counters, COUNTERS, run.capacity)
+    rows, keys = _rows_of(run), work.keys
     row = indices[place]
     for earlier in range(place - 1, max(place - 1 - MOST_BETWEEN, -1), -1):
         other = indices[earlier]
         # The bound holds for sums of squares, whose derivative is twice the distance, and for other metrics.
         if keys[row] - keys[other] > n * SAME_VALUE * (1.0 + 2.0 * math.sqrt(keys[row])):
             return False
-        if keys[other] == keys[other] and _are_copies(_kept(run, row), _kept(run, other), n):
+        if keys[other] == keys[other] and _are_copies(rows, row, other, n):
             return True
     return False
 
 
 @inline_kernel
-def _kept(run, row):
-    """Return a view (n,) of the joint values of kept branch ``row``."""
-    n = run.ints[N]
-    return vector(run.work, _kept_at(n, row), n)
-
-
-@inline_kernel
-def _are_copies(q, other, n):
-    """Return whether no joint of two postures (n,) differs by more than SAME_VALUE [rad or m]."""
+def _are_copies(rows, row, other, n):
+    """Return whether no joint of two rows differs by more than SAME_VALUE [rad or m]."""
     largest = 0.0
     for k in range(n):
-        largest = max(largest, abs(q[k] - other[k]))
+        largest = max(largest, abs(rows[row, k] - rows[other, k]))
     return largest <= SAME_VALUE
 
 
@@ -895,11 +807,11 @@ def _put_on_limits(run, wishes):
     :returns: whether this gave a solution within the limits; it is at AT_PLACED in the scratch.
     """
     n, slides, mode = run.ints[N], run.ints[SLIDES], int(run.options[MODE])
-    placed = vector(run.work, at(AT_PLACED, n), n)
+    work, placed = work_of(run), work_of(run).placed
     free, on_limit = vector(run.counters, COUNTERS, n), 0
     lower, upper = limits_of(run)
-    scratch, tolerance = certification_scratch(run), run.options[ERROR_OPTION]
-    copy(placed, _candidate(run))
+    scratch, tolerance = work.certification, run.options[ERROR_OPTION]
+    copy(placed, work.candidate)
     for _ in range(n):
         if not ranking.place_beside(
             placed, n, slides, lower, upper, wishes, mode, ranking.FOLD_LIMIT_ROUNDING
@@ -959,22 +871,18 @@ def _is_same_as(run, row, q, error):
 
     :param error: residual at q.
     """
-    n, slides, rows, scratch = (
-        run.ints[N],
-        run.ints[SLIDES],
-        _rows_of(run),
-        certification_scratch(run),
-    )
+    n, slides, work = run.ints[N], run.ints[SLIDES], work_of(run)
+    rows, scratch = _rows_of(run), work.certification
     if not certify.are_near(rows, row, q, n, slides, run.options[SEPARATION_OPTION]):
         return False
     axes, points, home = chain_of(run)
     there = rows[row, n + 2]
     if there < 0.0:
         # Not measured yet: the row is at another winding, on a limit, or outside the limits.
-        errors = vector(certification_scratch(run), at(certify.POSTURE, n), 3)
-        _measure(run, _kept(run, row), errors)
-        there = errors[2]
-    reached, target = max(error, there), target_of(run)
+        start = row * rows.shape[1]
+        _measure(run, vector(work.kept, start, n), work.errors)
+        there = work.errors[2]
+    reached, target = max(error, there), work.target
     if certify.meet_half_way(
         axes, points, home, n, slides, rows, row, q, target, reached, scratch
     ):

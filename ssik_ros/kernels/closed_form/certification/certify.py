@@ -31,13 +31,14 @@ One forward pass, and one more pass and one solution for each Newton step. Good 
 """
 
 import math
+from typing import Annotated, NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import joint_values, so3, vectors
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
 from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 NEWTON_STEPS = 20
 RESIDUAL_ROUNDING = 1e-13
@@ -53,8 +54,30 @@ SMALL_ARM_SIZE, SMALLEST = 0.01, 1e-9
 LONGEST_CERTIFIED_STEP = 0.5
 """Largest change of a joint in one Newton step of a certification [rad or m]."""
 
-SCREWS, POSE, POSTURE, SYSTEM, NORMAL, END = (0, 0), (6, 0), (6, 12), (7, 12), (7, 54), (7, 96)
-"""Places in the scratch: screws (6 n,), a pose (12,), a posture (n,), two systems of equations (6, 7)."""
+
+class CertificationScratch(NamedTuple):
+    """
+    Scratch of the kernels here for a chain of n joints, and of kernels that measure or solve in the same way.
+
+    ``screws`` and ``pose`` belong to the last call of :func:`evaluate`; ``posture`` is the best or another posture, and
+    ``system`` and ``normal`` are equations of a Newton step.
+    """
+
+    screws: Annotated[Floats, '6 * n']
+    """Direction and point of each joint's axis, as :func:`evaluate` writes them."""
+    pose: Annotated[Floats, 12]
+    """Pose of the tip."""
+    posture: Annotated[Floats, 'n']
+    """A posture."""
+    system: Annotated[Floats, 6, 7]
+    """Jacobian, then the error, as :func:`write_system` writes them."""
+    normal: Annotated[Floats, 6, 7]
+    """Equations that are solved in place, later a step."""
+
+
+SCRATCH = Memory(CertificationScratch, 'n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -74,8 +97,8 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
     t = (0.0, 0.0, 0.0)
     for i in range(n):
         h, o = triple(axes, i), triple(points, i)
-        z = combine(c0, c1, c2, h)
-        p = vectors.add(combine(c0, c1, c2, o), t)
+        z = vectors.combine(c0, c1, c2, h)
+        p = vectors.add(vectors.combine(c0, c1, c2, o), t)
         vectors.write(screws, 6 * i, z)
         vectors.write(screws, 6 * i + 3, p)
         if is_slide(slides, i):
@@ -84,22 +107,12 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
         s, c = so3.sine_cosine(q[i])
         c0, c1 = vectors.turn(z, c, s, c0), vectors.turn(z, c, s, c1)
         c2 = vectors.cross(c0, c1)
-        t = vectors.subtract(p, combine(c0, c1, c2, o))
+        t = vectors.subtract(p, vectors.combine(c0, c1, c2, o))
     for k in range(3):
-        column = combine(c0, c1, c2, (home[k], home[3 + k], home[6 + k]))
+        column = vectors.combine(c0, c1, c2, (home[k], home[3 + k], home[6 + k]))
         pose[k], pose[3 + k], pose[6 + k] = column
     pose[9], pose[10], pose[11] = vectors.add(
-        combine(c0, c1, c2, (home[9], home[10], home[11])), t
-    )
-
-
-@inline_kernel
-def combine(c0, c1, c2, v):
-    """Return c0 v_0 + c1 v_1 + c2 v_2, for numbers or lanes: the matrix with columns c0, c1, c2 times vector v."""
-    return (
-        c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
-        c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
-        c0[2] * v[0] + c1[2] * v[1] + c2[2] * v[2],
+        vectors.combine(c0, c1, c2, (home[9], home[10], home[11])), t
     )
 
 
@@ -137,10 +150,9 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
     :param errors: (3,) out.
     :param scratch: as for :func:`certify`.
     """
-    screws = vector(scratch, at(SCREWS, n), 6 * n)
-    pose = vector(scratch, at(POSE, n), 12)
-    evaluate(axes, points, home, n, slides, q, screws, pose)
-    write_errors(errors, pose, target)
+    room = view_scratch(scratch, n)
+    evaluate(axes, points, home, n, slides, q, room.screws, room.pose)
+    write_errors(errors, room.pose, target)
 
 
 @inline_kernel
@@ -179,10 +191,7 @@ def _solve_regular(system, m):
     :param m: number of equations.
     :returns: False if a pivot is too small; then the system holds no usable solution.
     """
-    largest = 0.0
-    for i in range(m):
-        for j in range(m):
-            largest = max(largest, abs(system[i, j]))
+    largest = linalg.largest_entry(system, m)
     for k in range(m):
         best, pivot = linalg.find_pivot(system, k, m)
         if not pivot > PIVOT * largest:
@@ -289,18 +298,18 @@ def move(out, q, free, count, step, most):
 
 
 @kernel
-def _step(q, screws, slides, free, count, pose, target, system, normal):
+def _step(q, room, slides, free, count, target):
     """
     Move the free joints of q by one Newton step, at most LONGEST_CERTIFIED_STEP per joint, in place.
 
     Unless six joints move and their Jacobian is regular, the step is the damped least-squares step.
 
     :param q: (n,) joint values [rad or m].
-    :param screws, pose: axes of the joints and pose of the tip at q, from :func:`evaluate`.
+    :param room: a :class:`CertificationScratch` with axes of the joints and pose of the tip at q.
     :param slides, free, count, target: as for :func:`write_system`.
-    :param system, normal: (6, 7) scratch.
     """
-    write_system(system, screws, slides, free, count, pose, target, 1.0)
+    system, normal = room.system, room.normal
+    write_system(system, room.screws, slides, free, count, room.pose, target, 1.0)
     regular = False
     if count == 6:
         copy_table(normal, system)
@@ -327,8 +336,8 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
         written if the first residual is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
-    screws = vector(scratch, at(SCREWS, n), 6 * n)
-    pose = vector(scratch, at(POSE, n), 12)
+    room = view_scratch(scratch, n)
+    screws, pose, best = room.screws, room.pose, room.posture
     evaluate(axes, points, home, n, slides, q, screws, pose)
     smallest = residual(pose, target)
     if not smallest <= near:
@@ -337,14 +346,11 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     write_errors(errors, pose, target)
     if smallest <= enough:
         return smallest
-    best = vector(scratch, at(POSTURE, n), n)
-    system = matrix(scratch, at(SYSTEM, n), 6, 7)
-    normal = matrix(scratch, at(NORMAL, n), 6, 7)
     copy(best, q)
     for _ in range(NEWTON_STEPS):
         if smallest <= enough:
             break
-        _step(q, screws, slides, free, count, pose, target, system, normal)
+        _step(q, room, slides, free, count, target)
         evaluate(axes, points, home, n, slides, q, screws, pose)
         now = residual(pose, target)
         if now < smallest:
@@ -358,16 +364,6 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
             break
     copy(q, best)
     return smallest
-
-
-@inline_kernel
-def scratch_size(n):
-    """
-    Return the size of the scratch of :func:`certify` for a chain of n joints, in numbers.
-
-    :param n: number of joints.
-    """
-    return at(END, n)
 
 
 @inline_kernel
@@ -443,12 +439,11 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached,
     :param reached: larger residual of both postures.
     :param scratch: as for :func:`certify`.
     """
-    screws = vector(scratch, at(SCREWS, n), 6 * n)
-    pose = vector(scratch, at(POSE, n), 12)
-    middle = vector(scratch, at(POSTURE, n), n)
+    room = view_scratch(scratch, n)
+    middle, pose = room.posture, room.pose
     for i in range(n):
         middle[i] = store[row, i] + 0.5 * difference(q[i], store[row, i], is_slide(slides, i))
-    evaluate(axes, points, home, n, slides, middle, screws, pose)
+    evaluate(axes, points, home, n, slides, middle, room.screws, pose)
     share, (turned, moved) = share_of(points, n), _squares(pose, target)
     left, exact = math.sqrt(turned + moved / (share * share)), rounding(target)
     return left <= exact + (reached if reached <= exact else reached / share)

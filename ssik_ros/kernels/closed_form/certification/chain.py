@@ -59,37 +59,13 @@ def screw(h, o, c, s, x):
 @inline_kernel
 def map_point(g, x):
     """Return R x + t, the point x moved by the transform g (12,): its rotation R row by row, then its translation t."""
-    return (
-        g[0] * x[0] + g[1] * x[1] + g[2] * x[2] + g[9],
-        g[3] * x[0] + g[4] * x[1] + g[5] * x[2] + g[10],
-        g[6] * x[0] + g[7] * x[1] + g[8] * x[2] + g[11],
-    )
+    return vectors.add(vectors.times(g, x), (g[9], g[10], g[11]))
 
 
 @inline_kernel
 def unmap_point(g, x):
     """Return R^T (x - t), the point x moved by the inverse of the rigid transform g (12,) with rotation R, shift t."""
-    return unmap_direction(g, (x[0] - g[9], x[1] - g[10], x[2] - g[11]))
-
-
-@inline_kernel
-def map_direction(g, v):
-    """Return the direction v after the rotation of the transform g (12,)."""
-    return (
-        g[0] * v[0] + g[1] * v[1] + g[2] * v[2],
-        g[3] * v[0] + g[4] * v[1] + g[5] * v[2],
-        g[6] * v[0] + g[7] * v[1] + g[8] * v[2],
-    )
-
-
-@inline_kernel
-def unmap_direction(g, v):
-    """Return the direction v after the inverse rotation of the transform g (12,)."""
-    return (
-        g[0] * v[0] + g[3] * v[1] + g[6] * v[2],
-        g[1] * v[0] + g[4] * v[1] + g[7] * v[2],
-        g[2] * v[0] + g[5] * v[1] + g[8] * v[2],
-    )
+    return vectors.transposed_times(g, (x[0] - g[9], x[1] - g[10], x[2] - g[11]))
 
 
 @kernel

@@ -17,12 +17,10 @@ Cost
 One forward pass and one elimination of six equations for each candidate.
 """
 
-from ssik_ros.kernels._jit import kernel, matrix, vector
+from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows.places import at
 
 JOINTS = 6
 BIRTHPLACE = 0.4
@@ -37,11 +35,7 @@ def smallest_pivot(system):
 
     :param system: (6, 6 or more) overwritten; only the first six columns are read.
     """
-    largest = 0.0
-    for i in range(JOINTS):
-        for j in range(JOINTS):
-            largest = max(largest, abs(system[i, j]))
-    smallest = largest
+    smallest = largest = linalg.largest_entry(system, JOINTS)
     for k in range(JOINTS):
         best, size = linalg.find_pivot(system, k, JOINTS)
         smallest = min(smallest, size)
@@ -66,20 +60,14 @@ def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     :param near: largest distance by which a candidate may miss its branch, a few times the drift of the axes [m].
     :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
     """
-    screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
-    pose = vector(scratch, at(certify.POSE, n), 12)
-    system = matrix(scratch, at(certify.SYSTEM, n), JOINTS, JOINTS)
+    room = certify.view_scratch(scratch, n)
+    screws, pose, system = room.screws, room.pose, room.system
     for row in range(count):
         certify.evaluate(axes, points, home, n, slides, raw[row], screws, pose)
+        certify.write_system(system, screws, slides, free, JOINTS, pose, pose, 1.0)
         size = 0.0
-        for j in range(JOINTS):
-            z, p = triple(screws, 2 * free[j]), triple(screws, 2 * free[j] + 1)
-            v = vectors.cross(z, vectors.subtract((pose[9], pose[10], pose[11]), p))
-            if is_slide(slides, free[j]):
-                v, z = z, (0.0, 0.0, 0.0)
-            for k in range(3):
-                system[k, j], system[3 + k, j] = v[k], z[k]
-                size = max(size, abs(v[k]))
+        for k in range(3):
+            size = max(size, vectors.largest_of(system[k], JOINTS))
         for k in range(3):
             vectors.divide(system[k], size, JOINTS)
         if not smallest_pivot(system) * size > BIRTHPLACE * near:

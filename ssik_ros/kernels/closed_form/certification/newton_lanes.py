@@ -27,10 +27,11 @@ A forward pass and the solution of six equations for each step, eight at a time.
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.certification.certify import combine
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import lanes, vectors
+from ssik_ros.kernels.geometry.lane_poses import load_vector
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.geometry.vectors import combine
 
 STEPS = 4
 """Most steps; three lead from an error of 1e-2 to rounding at a regular posture."""
@@ -60,21 +61,6 @@ def _entry(n, row, column):
     :param column: 0 to 5 for the matrix, 6 for the right side e.
     """
     return LANES * (ROWS * n + COLUMNS * row + column)
-
-
-@inline_kernel
-def load_three(scratch, start):
-    """
-    Return a vector of each of eight candidates from an array, as a tuple of its three components over all lanes.
-
-    :param scratch: array with the vector: eight numbers for each component, one after the other.
-    :param start: offset of the first component.
-    """
-    return (
-        lanes.load(scratch, start),
-        lanes.load(scratch, start + LANES),
-        lanes.load(scratch, start + 2 * LANES),
-    )
 
 
 @inline_kernel
@@ -130,8 +116,8 @@ def write_columns(n, slides, t, scratch):
     :param scratch: (scratch_size(n),) points and axes in, columns of J out.
     """
     for i in range(n):
-        point = load_three(scratch, LANES * ROWS * i)
-        axis = load_three(scratch, LANES * (ROWS * i + 3))
+        point = load_vector(scratch, 0, ROWS * i)
+        axis = load_vector(scratch, 0, ROWS * i + 3)
         if is_slide(slides, i):
             _store(scratch, LANES * ROWS * i, axis)
             _store(scratch, LANES * (ROWS * i + 3), vectors.scale(0.0, axis))

@@ -11,7 +11,6 @@ reversed chain, E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
     is_slide,
-    map_direction,
     map_point,
     triple,
     write_motion,
@@ -22,7 +21,7 @@ from ssik_ros.kernels.closed_form.classes import (
     spherical_wrist,
     three_parallel,
 )
-from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry import se3, vectors
 from ssik_ros.kernels.geometry.vectors import copy
 
 SPHERICAL_WRIST = 0
@@ -63,7 +62,7 @@ def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
             continue
         h, o = triple(axes, i), triple(points, i)
         if 0 <= held < i:
-            h, o = map_direction(moved, h), map_point(moved, o)
+            h, o = vectors.times(moved, h), map_point(moved, o)
         place, sign = (last - row, -1.0) if is_reversed else (row, 1.0)
         for k in range(3):
             out_axes[3 * place + k] = sign * h[k]

@@ -83,6 +83,13 @@ def read_candidates(area, rows, start, count, n):
 
 
 @inline_kernel
+def read_lane(q, area, lane, n):
+    """Write the joint values of candidate number ``lane`` in an area into ``q`` (n or more,)."""
+    for k in range(n):
+        q[k] = area[LANES * k + lane]
+
+
+@inline_kernel
 def _place_in_limits(value, lower, upper, wish):
     """
     Return (winding of ``value`` within limits that is nearest to ``wish``, mask of lanes that have such a winding).

@@ -37,11 +37,9 @@ References
 from ssik_ros.kernels._jit import kernel, matrix
 from ssik_ros.kernels.closed_form.certification.chain import (
     is_slide,
-    map_direction,
     map_point,
     screw,
     triple,
-    unmap_direction,
 )
 from ssik_ros.kernels.closed_form.classes import slide_lengths
 from ssik_ros.kernels.geometry import so3, vectors
@@ -75,13 +73,13 @@ def write_rotations(out, axes, count, image_of, offered):
     first = (axes[0, 0], axes[0, 1], axes[0, 2])
     if count == 1:
         aside = vectors.perpendicular(first)
-        out[0, 0] = angle_between(first, aside, map_direction(image_of, aside))
+        out[0, 0] = angle_between(first, aside, vectors.times(image_of, aside))
         return 1, False
     second = (axes[1, 0], axes[1, 1], axes[1, 2])
     if count == 2:
-        q = angle_between(first, second, map_direction(image_of, second))
+        q = angle_between(first, second, vectors.times(image_of, second))
         aside = vectors.perpendicular(second)
-        image = vectors.rotate(first, -q, map_direction(image_of, aside))
+        image = vectors.rotate(first, -q, vectors.times(image_of, aside))
         out[0, 0], out[0, 1] = q, angle_between(second, aside, image)
         return 1, False
     third = (axes[2, 0], axes[2, 1], axes[2, 2])
@@ -91,9 +89,9 @@ def write_rotations(out, axes, count, image_of, offered):
         first,
         second,
         third,
-        map_direction(image_of, third),
-        unmap_direction(image_of, first),
-        map_direction(image_of, vectors.perpendicular(third)),
+        vectors.times(image_of, third),
+        vectors.transposed_times(image_of, first),
+        vectors.times(image_of, vectors.perpendicular(third)),
         offered,
     )
     return 2, outcome == FREE

@@ -56,7 +56,6 @@ import math
 from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
     is_slide,
-    map_direction,
     map_point,
     triple,
 )
@@ -323,7 +322,7 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     written, is_free = 0, False
     for row in range(count):
         for k in range(3):
-            column = map_direction(g, vectors.unit(k))
+            column = vectors.times(g, vectors.unit(k))
             for joint in range(3):
                 if not is_slide(slides, joint):
                     column = vectors.rotate(triple(axes, joint), -arm[row, joint], column)

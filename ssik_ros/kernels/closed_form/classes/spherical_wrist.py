@@ -41,11 +41,9 @@ References
 
 from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
-    map_direction,
     map_point,
     screw,
     triple,
-    unmap_direction,
 )
 from ssik_ros.kernels.closed_form.classes import spherical_wrist_lanes
 from ssik_ros.kernels.geometry import so3, vectors
@@ -214,7 +212,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
         spherical_wrist_lanes.spread_arm(angles, arm, count)
         if spherical_wrist_lanes.write_wrists(out, angles, axes, g):
             return 2 * count, is_free
-    image, aside = map_direction(g, h6), map_direction(g, vectors.perpendicular(h6))
+    image, aside = vectors.times(g, h6), vectors.times(g, vectors.perpendicular(h6))
     for i in range(count):
         s1, c1 = so3.sine_cosine(arm[i, 0])
         s2, c2 = so3.sine_cosine(arm[i, 1])
@@ -227,7 +225,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
             h5,
             h6,
             spherical_wrist_lanes.undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, image),
-            unmap_direction(g, moved),
+            vectors.transposed_times(g, moved),
             spherical_wrist_lanes.undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, aside),
             offered,
         )

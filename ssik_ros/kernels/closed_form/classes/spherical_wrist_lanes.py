@@ -7,13 +7,11 @@ eight lanes compute both wrists of each posture, in two neighbouring lanes.
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
-    map_direction,
     screw,
     triple,
-    unmap_direction,
 )
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
-from ssik_ros.kernels.geometry.subproblems import sp4, three_axes
+from ssik_ros.kernels.geometry.subproblems import sp3, sp4, three_axes
 from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY
 
 SINES, COSINES = 3, 6
@@ -76,9 +74,7 @@ def write_arm_parallel_23(angles, axes, points, w, p):
     )
     s1, c1 = _store_angle(angles, 0, sine, cosine)
     reach = vectors.subtract(screw(back, o1, c1, s1, p), o2)
-    elbow, base = vectors.subtract(w, o3), vectors.subtract(o2, o3)
-    a, b, c = sp4.coefficients(base, h3, elbow)
-    middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - c
+    a, b, middle = sp3.coefficients(h3, vectors.subtract(w, o3), vectors.subtract(o2, o3))
     sine, cosine = lane_angles.of_component(
         lanes.spread_half(a),
         lanes.spread_half(b),
@@ -138,7 +134,7 @@ def write_wrists(out, angles, axes, g):
     q3 = lanes.load_half(angles, 2 * lanes.HALF_LANES)
     (s1, c1), (s2, c2) = _load_angle(angles, 0), _load_angle(angles, 1)
     s3, c3 = _load_angle(angles, 2)
-    image = undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, map_direction(g, h6))
+    image = undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, vectors.times(g, h6))
     tilt = vectors.cross(h4, image)
     nearly = three_axes.NEARLY_ALIGNED * three_axes.NEARLY_ALIGNED
     if lanes.bits_of(vectors.dot(tilt, tilt) <= nearly) != 0:
@@ -155,7 +151,7 @@ def write_wrists(out, angles, axes, g):
     s5, c5 = lane_angles.turned_by(sine, cosine)
     sine, cosine = lane_angles.between(h4, vectors.turn(h5, c5, s5, h6), image)
     q4 = lanes.arc_tangent(sine, cosine)
-    wanted = lane_angles.pair_of(unmap_direction(g, moved))
+    wanted = lane_angles.pair_of(vectors.transposed_times(g, moved))
     sine, cosine = lane_angles.between(h6, vectors.turn(h5, c5, -s5, h4), wanted)
     q6 = -lanes.arc_tangent(sine, cosine)
     scratch = vector(angles, 0, lanes.LANES)

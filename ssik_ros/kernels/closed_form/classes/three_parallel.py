@@ -48,11 +48,9 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
-    map_direction,
     map_point,
     screw,
     triple,
-    unmap_direction,
     unmap_point,
 )
 from ssik_ros.kernels.closed_form.classes import three_parallel_lanes
@@ -185,7 +183,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
     d6 = vectors.subtract(o6, o5)
     a, b, c = sp4.coefficients(h, back, p)
     e, f, k = sp4.coefficients(h, h5, d6)
-    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    a2, b2, c2 = sp4.coefficients(h, back, vectors.times(g, h6))
     e2, f2, k2 = sp4.coefficients(h, h5, h6)
     height = vectors.dot(h, vectors.subtract(o5, o1)) + k - c
     unit = vectors.norm(p) + vectors.norm(d6) + vectors.norm(vectors.subtract(o5, o1))
@@ -200,7 +198,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
     )
     v = vectors.perpendicular(h)
     nearest, furthest = _reach(h, vectors.subtract(o4, o3), vectors.subtract(o2, o3))
-    image = map_direction(g, h6)
+    image = vectors.times(g, h6)
     is_free = outcome == FREE
     for i in range(count):
         q1 = pairs[i, 0]
@@ -212,7 +210,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
         # Step 2.
         q6 = _solve_last(
             h6,
-            unmap_direction(g, vectors.turn(h1, c1, s1, h)),
+            vectors.transposed_times(g, vectors.turn(h1, c1, s1, h)),
             vectors.turn(h5, c5, -s5, h),
             offered,
             vectors.subtract(screw(h5, o5, c5, -s5, o4), o6),
@@ -223,7 +221,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
         s6, c6 = so3.sine_cosine(q6)
         # Step 3.
         kv = vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v))
-        kv = vectors.turn(h1, c1, -s1, map_direction(g, kv))
+        kv = vectors.turn(h1, c1, -s1, vectors.times(g, kv))
         ko = screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4))
         ko = screw(h1, o1, c1, -s1, map_point(g, ko))
         _plane(out, 2 * i, 1, h, o2, o3, o4, sb, sc, kv, ko, v)
@@ -249,7 +247,7 @@ def _solve_123(out, axes, points, meeting, g, offered):
     outcome, q4, other4 = sp4.solve(h, h4, vectors.subtract(meeting, o4), height)
     is_free = outcome == FREE
     v = vectors.perpendicular(h)
-    image = map_direction(g, h6)
+    image = vectors.times(g, h6)
     nearest, furthest = _reach(h, vectors.subtract(o3, o2), vectors.subtract(o1, o2))
     from_meeting = vectors.subtract(unmap_point(g, o1), meeting)
     row = 0
@@ -267,7 +265,7 @@ def _solve_123(out, axes, points, meeting, g, offered):
             ko = screw(h5, meeting, c5, -s5, screw(h4, o4, c4, -s4, o3))
             q6 = _solve_last(
                 h6,
-                unmap_direction(g, h),
+                vectors.transposed_times(g, h),
                 vectors.turn(h5, c5, -s5, h_in_4),
                 offered,
                 vectors.subtract(ko, meeting),
@@ -278,7 +276,7 @@ def _solve_123(out, axes, points, meeting, g, offered):
             s6, c6 = so3.sine_cosine(q6)
             kv = vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v_in_4))
             ko = map_point(g, screw(h6, meeting, c6, -s6, ko))
-            _plane(out, row, 0, h, o1, o2, o3, sb, sc, map_direction(g, kv), ko, v)
+            _plane(out, row, 0, h, o1, o2, o3, sb, sc, vectors.times(g, kv), ko, v)
             for j in range(row, row + 2):
                 out[j, 3], out[j, 4], out[j, 5] = q4, q5, q6
             row += 2

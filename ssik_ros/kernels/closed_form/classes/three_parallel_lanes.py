@@ -10,14 +10,12 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import (
-    map_direction,
     map_point,
     screw,
     triple,
-    unmap_direction,
 )
 from ssik_ros.kernels.geometry import lane_angles, lanes, so3, vectors
-from ssik_ros.kernels.geometry.subproblems import sp4, sp6
+from ssik_ros.kernels.geometry.subproblems import sp3, sp4, sp6
 from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY, FREE
 
 NEARLY_LINED_UP = 1e-3
@@ -93,7 +91,7 @@ def write_outer(angles, axes, points, g):
     p, d6 = vectors.subtract(map_point(g, o6), o1), vectors.subtract(o6, o5)
     a, b, c = sp4.coefficients(h, back, p)
     e, f, k = sp4.coefficients(h, h5, d6)
-    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    a2, b2, c2 = sp4.coefficients(h, back, vectors.times(g, h6))
     e2, f2, k2 = sp4.coefficients(h, h5, h6)
     offset = vectors.subtract(o5, o1)
     inverse = 1.0 / (vectors.norm(p) + vectors.norm(d6) + vectors.norm(offset))
@@ -141,7 +139,7 @@ def write_inner(out, angles, axes, points, g):
         lanes.load_half(angles, COSINES * lanes.HALF_LANES),
         lanes.load_half(angles, (COSINES + 1) * lanes.HALF_LANES),
     )
-    turned = unmap_direction(g, vectors.turn(h1, c1, s1, h))
+    turned = vectors.transposed_times(g, vectors.turn(h1, c1, s1, h))
     across = vectors.cross(h6, turned)
     if lanes.bits_of(vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP) != 0:
         return False
@@ -152,7 +150,7 @@ def write_inner(out, angles, axes, points, g):
     # Motion K of the parallel joints, applied to a direction and to the point of axis 4.
     v = vectors.perpendicular(h)
     kv = vectors.turn(h5, c5, -s5, v)
-    kv = map_direction(g, vectors.turn(h6, c6, -s6, kv))
+    kv = vectors.times(g, vectors.turn(h6, c6, -s6, kv))
     kv = vectors.turn(h1, c1, -s1, kv)
     ko = map_point(g, screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)))
     reach = vectors.subtract(screw(h1, o1, c1, -s1, ko), o2)
@@ -185,8 +183,7 @@ def _elbows(h, o2, o3, o4, reach, whole):
     :returns: (q2, q3, q4): the angles of the parallel joints, each in eight lanes.
     """
     arm, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
-    a, b, c = sp4.coefficients(base, h, arm)
-    middle = 0.5 * (vectors.dot(arm, arm) + vectors.dot(base, base)) - c
+    a, b, middle = sp3.coefficients(h, arm, base)
     sine, cosine = lane_angles.of_component(
         lanes.spread(a),
         lanes.spread(b),

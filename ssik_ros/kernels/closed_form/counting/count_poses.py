@@ -16,7 +16,7 @@ A fifth of a microsecond for a counted pose; the time of :func:`search.search` f
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.closed_form.branches import plan_places, search
+from ssik_ros.kernels.closed_form.branches import plan_layout, search
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.closed_form.classes import candidates, spherical_wrist, three_parallel
 from ssik_ros.kernels.closed_form.counting import (
@@ -28,7 +28,6 @@ from ssik_ros.kernels.closed_form.counting import (
 from ssik_ros.kernels.geometry import lane_poses, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp6
-from ssik_ros.kernels.rows.places import at
 
 N = 6
 """Number of joints."""
@@ -46,16 +45,17 @@ DOUBTFUL = -3
 
 
 @inline_kernel
-def _is_same_chain(reals, n):
+def _is_same_chain(plan):
     """
     Return whether the arm fits its class exactly: the candidates come from the same chain on which they are certified.
 
-    :param reals: real numbers of the plan.
-    :param n: number of joints.
+    :param plan: real numbers of the plan, a :class:`plan_layout.Plan`.
     """
     is_same = True
-    for i in range(6 * n):
-        is_same = is_same and reals[i] == reals[at(plan_places.OWN_AXES, n) + i]
+    for i in range(plan.axes.shape[0]):
+        is_same = (
+            is_same and plan.axes[i] == plan.own_axes[i] and plan.points[i] == plan.own_points[i]
+        )
     return is_same
 
 
@@ -71,24 +71,14 @@ def _counted_arm(ints, reals, scratch):
     n, is_reversed = ints[search.N], ints[search.REVERSED] != 0
     axes, points = vector(scratch, 0, 18), vector(scratch, AT_POINTS, 18)
     special, limits = vector(scratch, AT_SPECIAL, 6), vector(scratch, AT_LIMITS, 6 * gates.LIMIT)
-    candidates.write_six(
-        axes,
-        points,
-        vector(reals, at(plan_places.AXES, n), 18),
-        vector(reals, at(plan_places.POINTS, n), 18),
-        n,
-        -1,
-        vector(reals, at(plan_places.HOME, n), 12),
-        is_reversed,
-    )
-    vectors.copy(special, vector(reals, at(plan_places.SPECIAL, n), 6))
+    plan = plan_layout.view_plan(reals, n)
+    candidates.write_six(axes, points, plan.axes, plan.points, n, -1, plan.home, is_reversed)
+    vectors.copy(special, plan.special)
     is_plane = ints[search.KIND] == candidates.THREE_PARALLEL
     if is_plane and special[0] == special[0]:
         # Axes 5 and 6 meet: use the intersection as the point of axis 6.
         vectors.copy(points[3 * candidates.LAST_AXIS : 3 * candidates.LAST_AXIS + 3], special[:3])
-    lower = vector(reals, at(plan_places.LOWER, n), n)
-    upper = vector(reals, at(plan_places.UPPER, n), n)
-    gates.write_limits(limits, lower, upper, n, is_reversed)
+    gates.write_limits(limits, plan.lower, plan.upper, n, is_reversed)
     size2 = 0.0
     for k in range(1, n):
         offset = vectors.subtract(triple(points, k), triple(points, k - 1))
@@ -107,7 +97,11 @@ def _has_lanes(ints, reals, arm):
     :param ints, reals: integers and real numbers of the plan.
     :param arm: a :class:`pose_lanes.CountedArm`.
     """
-    if ints[search.SLIDES] != 0 or arm.size2 == 0.0 or not _is_same_chain(reals, 6):
+    if (
+        ints[search.SLIDES] != 0
+        or arm.size2 == 0.0
+        or not _is_same_chain(plan_layout.view_plan(reals, N))
+    ):
         return False
     if ints[search.KIND] == candidates.SPHERICAL_WRIST:
         return ints[search.CASE] == spherical_wrist.PARALLEL_23
@@ -132,7 +126,7 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
     target = lane_poses.load_poses(area, 0)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
-    g = pose_lanes.times_transform(target, vector(reals, at(plan_places.INVERSE, N), 12))
+    g = pose_lanes.times_transform(target, plan_layout.view_plan(reals, N).inverse)
     if is_reversed:
         g = pose_lanes.inverted(g)
     if kind == candidates.SPHERICAL_WRIST:

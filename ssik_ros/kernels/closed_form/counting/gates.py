@@ -116,6 +116,19 @@ def angle(y, x, inverse):
 
 
 @inline_kernel
+def solution(number, a, b, d, x, inverse):
+    """
+    Return (sine, cosine) of a solution t of a cos t + b sin t = d, in each lane.
+
+    :param number: 0 or 1, for the first and the second solution.
+    :param x: sqrt(a^2 + b^2 - d^2), from :func:`component`.
+    :param inverse: inverse of a^2 + b^2.
+    """
+    side = 1.0 - 2.0 * number
+    return angle(b * d + side * a * x, a * d - side * b * x, inverse)
+
+
+@inline_kernel
 def not_in(mask):
     """Return a bit mask of the eight lanes in which ``mask`` is false."""
     return ~lanes.bits_of(mask) & ((1 << lanes.LANES) - 1)

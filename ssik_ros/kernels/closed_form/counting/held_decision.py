@@ -37,13 +37,15 @@ References
 """
 
 import math
+from typing import Annotated, NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.branches import held_branches as hb, search as common
 from ssik_ros.kernels.closed_form.certification.chain import triple
 from ssik_ros.kernels.closed_form.counting import held_ranges as hr
 from ssik_ros.kernels.geometry import lane_angles, lanes, se3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 UNDECIDED, PROVED, REACHED, NOT_RIGID = 0, 1, 2, -1
 
@@ -73,21 +75,30 @@ LAST_SHARE = 0.3
 """If the play of W exceeds this share of a cell's half width, the range of joint 6 is divided instead of the cell."""
 
 
-@inline_kernel
-def scratch_size(most):
-    """
-    Return the size of the scratch of :func:`decide_many`, in numbers.
+class DecisionScratch(NamedTuple):
+    """Scratch of :func:`decide_many`, which examines at most ``most`` cells of a pose."""
 
-    :param most: most cells to examine for one pose.
-    """
-    bounds_size = hr.ITEMS + hr.RANGES + LANES + 12
-    return (
-        bounds_size
-        + LANES * hb.place_size(7)
-        + hb.ranges_size(7)
-        + hb.scratch_size(7)
-        + CELL * most
-    )
+    items: Annotated[Floats, hr.ITEMS]
+    """Eight cells."""
+    bounds: Annotated[Floats, hr.RANGES]
+    """Ranges of the joints in these cells, see :func:`held_ranges.bound`."""
+    values: Annotated[Floats, LANES]
+    """Values of the held joint to try."""
+    target: Annotated[Floats, 12]
+    """Motion of the free joints with the held joint at zero."""
+    places: Annotated[Floats, 'LANES * hb.place_size(7)']
+    """Branches at eight values of the held joint."""
+    ranges: Annotated[Floats, 'hb.ranges_size(7)']
+    """A :class:`held_branches.Ranges`."""
+    lanes: Annotated[Floats, 'hb.scratch_size(7)']
+    """Scratch of :mod:`held_branches`."""
+    queue: Annotated[Floats, 'CELL * most']
+    """Waiting cells."""
+
+
+SCRATCH = Memory(DecisionScratch, 'most', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -105,8 +116,7 @@ def probe(run, values, count, places, ranges, scratch):
     :param ranges, scratch: arrays of :mod:`held_branches` after ``prepare``.
     """
     n, n_branches = run.ints[common.N], 0
-    for lane in range(count):
-        scratch[hb.VALUES + lane] = values[lane]
+    vectors.put(hb.view_scratch(scratch, n).values, values, count)
     useless = hb.write_by_lanes(places, 0, count, run.ints, run.reals, scratch)
     for lane in range(count):
         if (useless >> lane) & 1 != 0:
@@ -494,18 +504,19 @@ def _decide(run, arm, pose, spread, scratch):
     :returns: (status, branches, cells): REACHED, PROVED (no posture exists) or UNDECIDED; number of branches in the
         batch of values that found any, else 0; number of examined cells.
     """
-    most, n = int(spread[CELL_COUNT]), 7
-    items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)
-    at = hr.ITEMS + hr.RANGES
-    values, at = vector(scratch, at, LANES), at + LANES + 12
-    places, at = vector(scratch, at, LANES * hb.place_size(n)), at + LANES * hb.place_size(n)
-    ranges, at = vector(scratch, at, hb.ranges_size(n)), at + hb.ranges_size(n)
-    probe_scratch, at = vector(scratch, at, hb.scratch_size(n)), at + hb.scratch_size(n)
-    queue, is_looking = vector(scratch, at, CELL * most), spread[PROBES] != 0.0
-    is_split = arm.numbers[hr.SPLIT] != 0.0
+    most, is_looking = int(spread[CELL_COUNT]), spread[PROBES] != 0.0
+    room = view_scratch(scratch, most)
+    items, out, values, places, queue = (
+        room.items,
+        room.bounds,
+        room.values,
+        room.places,
+        room.queue,
+    )
+    ranges, is_split = hb.view_ranges(room.ranges, 7), arm.numbers[hr.SPLIT] != 0.0
     if is_looking:
-        hb.prepare(ranges, run.ints, run.reals, vector(run.work, 0, 12), probe_scratch)
-        n_branches = _scan(run, spread, values, places, ranges, probe_scratch)
+        hb.prepare(ranges, run.ints, run.reals, common.work_of(run).g, room.lanes)
+        n_branches = _scan(run, spread, values, places, ranges, room.lanes)
         if n_branches > 0:
             return REACHED, n_branches, 0
     size, head = _begin_cells(queue, spread, arm), 0
@@ -518,7 +529,7 @@ def _decide(run, arm, pose, spread, scratch):
                 chosen = _choose_values(values, items, out, spread, first, second, count)
                 n_branches = 0
                 if chosen > 0:
-                    n_branches = probe(run, values, chosen, places, ranges, probe_scratch)
+                    n_branches = probe(run, values, chosen, places, ranges, room.lanes)
                 if n_branches > 0:
                     return REACHED, n_branches, head
             size = _divide_all(queue, size, most, items, head, first, second, count, is_split)
@@ -564,7 +575,7 @@ def decide_many(
     """
     run = common.BranchRun(counters, ints, reals, seed, options, work, 1)
     arm = hr.HeldArm(held, numbers, limits, axis_offsets)
-    target = vector(scratch, hr.ITEMS + hr.RANGES + LANES, 12)
+    target = view_scratch(scratch, int(spread[CELL_COUNT])).target
     for i in range(poses.shape[0]):
         branches[i], tried[i] = 0, 0
         if not common.begin(run, poses[i]):
@@ -573,7 +584,7 @@ def decide_many(
         if common.is_refused(run):
             status[i] = PROVED
             continue
-        g = vector(work, 0, 12)
+        g = common.work_of(run).g
         if spread[REVERSED] != 0.0:
             se3.invert(target, g)
         else:

@@ -46,7 +46,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
-from ssik_ros.kernels.closed_form.certification.chain import map_direction, map_point, triple
+from ssik_ros.kernels.closed_form.certification.chain import map_point, triple
 from ssik_ros.kernels.geometry import lane_angles, lane_poses, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
@@ -245,8 +245,8 @@ def make_pose(arm, target):
     """
     return Pose(
         vectors.subtract(map_point(target, triple(arm.vectors, W)), triple(arm.vectors, AROUND)),
-        map_direction(target, triple(arm.vectors, X6)),
-        map_direction(target, triple(arm.vectors, Y6)),
+        vectors.times(target, triple(arm.vectors, X6)),
+        vectors.times(target, triple(arm.vectors, Y6)),
     )
 
 

@@ -27,7 +27,7 @@ from ssik_ros.kernels.closed_form.classes.lane_pipeline import turn_pose
 from ssik_ros.kernels.closed_form.counting import gates
 from ssik_ros.kernels.closed_form.counting.pose_lanes import at_zero, columns_of, undo_joint
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
-from ssik_ros.kernels.geometry.subproblems import sp4
+from ssik_ros.kernels.geometry.subproblems import sp3, sp4
 
 
 @inline_kernel
@@ -54,8 +54,7 @@ def count(arm, g):
         return total, doubt
     inverse1 = 1.0 / lanes.select(is_open, r1, 1.0)
     for i in range(2):
-        side = 1.0 - 2.0 * i
-        s1, c1 = gates.angle(b1 * d1 + side * a1 * x1, a1 * d1 - side * b1 * x1, inverse1)
+        s1, c1 = gates.solution(i, a1, b1, d1, x1, inverse1)
         is_inside, is_sure = gates.within(arm.limits, 0, s1, c1)
         doubt |= lanes.bits_of(is_open) & gates.not_in(is_sure)
         ok1 = is_open & is_inside
@@ -81,9 +80,7 @@ def _count_elbows(arm, left, ok1):
     o2, o3, w = triple(arm.points, 1), triple(arm.points, 2), triple(arm.special, 0)
     ax, ay, at = left
     # Joint 3 must bring the wrist to its distance from axis 2.
-    elbow, base = vectors.subtract(w, o3), vectors.subtract(o2, o3)
-    a3, b3, along3 = sp4.coefficients(base, h3, elbow)
-    middle = 0.5 * (vectors.dot(elbow, elbow) + vectors.dot(base, base)) - along3
+    a3, b3, middle = sp3.coefficients(h3, vectors.subtract(w, o3), vectors.subtract(o2, o3))
     r3 = a3 * a3 + b3 * b3
     inverse3 = 1.0 / r3 if r3 > 0.0 else 0.0
     reach = vectors.subtract(at, o2)
@@ -99,8 +96,7 @@ def _count_elbows(arm, left, ok1):
     doubt |= lanes.bits_of(ok1) & gates.not_in(flat > gates.SHORT * arm.size2)
     inverse2 = 1.0 / lanes.select(flat == 0.0, 1.0, flat)
     for j in range(2):
-        side = 1.0 - 2.0 * j
-        s3, c3 = gates.angle(b3 * d3 + side * a3 * x3, a3 * d3 - side * b3 * x3, inverse3)
+        s3, c3 = gates.solution(j, a3, b3, d3, x3, inverse3)
         sine, cosine = lane_angles.between(
             h2, vectors.subtract(screw(h3, o3, c3, s3, w), o2), reach
         )
@@ -157,8 +153,7 @@ def _count_wrists(arm, x, y, t, ok):
     doubt |= lanes.bits_of(ok) & gates.not_in(tilt > gates.STRAIGHT_SQUARE)
     inverse = 1.0 / lanes.select(tilt == 0.0, 1.0, tilt)
     for k in range(2):
-        side = 1.0 - 2.0 * k
-        s5, c5 = gates.angle(b * d + side * a * root, a * d - side * b * root, inverse5)
+        s5, c5 = gates.solution(k, a, b, d, root, inverse5)
         sine, cosine = lane_angles.between(h4, vectors.turn(h5, c5, s5, h6), image)
         s4, c4 = gates.angle(sine, cosine, inverse)
         sine, cosine = lane_angles.between(h6, vectors.turn(h5, c5, -s5, h4), wanted)

@@ -23,7 +23,6 @@ Two square roots and four divisions for each pair of joints 1 and 5.
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.closed_form.certification.chain import (
-    map_direction,
     map_point,
     screw,
     triple,
@@ -32,7 +31,7 @@ from ssik_ros.kernels.closed_form.classes.lane_pipeline import turn_pose
 from ssik_ros.kernels.closed_form.counting import gates
 from ssik_ros.kernels.closed_form.counting.pose_lanes import at_zero, columns_of, undo_joint
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
-from ssik_ros.kernels.geometry.subproblems import sp4, sp6
+from ssik_ros.kernels.geometry.subproblems import sp3, sp4, sp6
 
 
 @inline_kernel
@@ -68,7 +67,7 @@ def count(arm, g):
     x, y = columns_of(g)
     back = (-h1[0], -h1[1], -h1[2])
     a, b, c = sp4.coefficients(h, back, vectors.subtract(p, o1))
-    a2, b2, c2 = sp4.coefficients(h, back, map_direction(g, h6))
+    a2, b2, c2 = sp4.coefficients(h, back, vectors.times(g, h6))
     outer, k, k2 = outer_equations(arm)
     height = (vectors.dot(h, vectors.subtract(o5, o1)) + k - c) * inverse
     alone, (m1, m2, ma1, ma2, md) = sp6.split_rank_one(
@@ -83,8 +82,7 @@ def count(arm, g):
     inverse1 = 1.0 / lanes.select(is_open, r1, 1.0)
     r5 = m1 * m1 + m2 * m2
     for i in range(2):
-        side = 1.0 - 2.0 * i
-        s1, c1 = gates.angle(b1 * d1 + side * a1 * x1, a1 * d1 - side * b1 * x1, inverse1)
+        s1, c1 = gates.solution(i, a1, b1, d1, x1, inverse1)
         is_inside, is_sure = gates.within(arm.limits, 0, s1, c1)
         doubt |= lanes.bits_of(is_open) & gates.not_in(is_sure)
         ok1 = is_open & is_inside
@@ -127,8 +125,7 @@ def _count_wrists(arm, left, equation, ok1):
     inverse5 = 1.0 / r5 if r5 > 0.0 else 0.0
     total = at_zero()
     for j in range(2):
-        side = 1.0 - 2.0 * j
-        s5, c5 = gates.angle(m2 * d5 + side * m1 * x5, m1 * d5 - side * m2 * x5, inverse5)
+        s5, c5 = gates.solution(j, m1, m2, d5, x5, inverse5)
         wanted = vectors.turn(h5, c5, -s5, h)
         sine, cosine = lane_angles.between(h6, turned, wanted)
         s6, c6 = gates.angle(sine, cosine, inverse6)
@@ -164,13 +161,12 @@ def _count_planes(arm, left, angles, ok):
     z = vectors.cross(x, y)
     # K = E_1^-1 G E_6^-1 E_5^-1 applied to a direction perpendicular to axis 2 and to the point of axis 4.
     v = vectors.perpendicular(h)
-    kv = _combine(x, y, z, vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v)))
+    kv = vectors.combine(x, y, z, vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v)))
     offset = vectors.subtract(screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)), o6)
-    reach = vectors.subtract(vectors.add(t, _combine(x, y, z, offset)), o2)
+    reach = vectors.subtract(vectors.add(t, vectors.combine(x, y, z, offset)), o2)
     sw, cw = lane_angles.between(h, v, kv)
     arm34, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
-    a3, b3, along3 = sp4.coefficients(base, h, arm34)
-    middle = 0.5 * (vectors.dot(arm34, arm34) + vectors.dot(base, base)) - along3
+    a3, b3, middle = sp3.coefficients(h, arm34, base)
     r3 = a3 * a3 + b3 * b3
     square, along = vectors.dot(reach, reach), vectors.dot(h, reach)
     d3 = middle - 0.5 * square
@@ -188,8 +184,7 @@ def _count_planes(arm, left, angles, ok):
     ux, uy, ut = turn_pose(h6, o6, s6, c6, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), o6)
     ux, uy, ut = turn_pose(h5, o5, s5, c5, ux, uy, ut)
     for i in range(2):
-        side = 1.0 - 2.0 * i
-        se, ce = gates.angle(b3 * d3 + side * a3 * x3, a3 * d3 - side * b3 * x3, inverse3)
+        se, ce = gates.solution(i, a3, b3, d3, x3, inverse3)
         elbow = vectors.subtract(vectors.turn(h, ce, se, arm34), base)
         sine, cosine = lane_angles.between(h, elbow, reach)
         s2, c2 = gates.angle(sine, cosine, inverse2)
@@ -211,13 +206,3 @@ def _count_planes(arm, left, angles, ok):
         doubt |= lanes.bits_of(inside) & gates.not_in(is_met)
         total = total + lanes.select(inside, 1.0, 0.0)
     return total, doubt
-
-
-@inline_kernel
-def _combine(x, y, z, v):
-    """Return the vector x v_x + y v_y + z v_z."""
-    return (
-        x[0] * v[0] + y[0] * v[1] + z[0] * v[2],
-        x[1] * v[0] + y[1] * v[1] + z[1] * v[2],
-        x[2] * v[0] + y[2] * v[1] + z[2] * v[2],
-    )

@@ -7,9 +7,7 @@ and k+2 by the eigenvalue problem. The derivation is in docs/math/general_6r.md.
 """
 
 import math
-from typing import NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination.line_representation import (
@@ -26,6 +24,7 @@ from ssik_ros.kernels.rows.householder import (
     solve_factorised,
     write_orthogonal,
 )
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 EQUATIONS = 14
 RANK = 8
@@ -54,33 +53,27 @@ class Elimination(NamedTuple):
     is the part of each equation without the angles.
     """
 
-    null: np.ndarray
-    """(6, 14) combinations of the equations without these joints."""
-    mix: np.ndarray
-    """(6, 6) rows: combinations of these six equations; pairs of linear rows first, then quadratic, then constant
-    rows."""
-    offset: np.ndarray
-    """(6,) scalar product of each row of ``null`` with ``constant``."""
-    factors: np.ndarray
-    """(14, 8) orthogonal factorisation of the coefficients."""
-    tau: np.ndarray
-    """(8,) scalar factors of the reflections of this factorisation."""
-    order: np.ndarray
-    """(8,) column order of this factorisation."""
-    constant: np.ndarray
-    """(14,) part of each equation that contains neither angle: its coefficient at 1."""
-    counts: np.ndarray
-    """(4,) number of pairs of linear rows, of quadratic rows, of constant rows, and rank of the factorisation."""
+    null: Annotated[Floats, LEFT, EQUATIONS]
+    """Combinations of the equations without these joints."""
+    mix: Annotated[Floats, LEFT, LEFT]
+    """Rows: combinations of these six equations; pairs of linear rows first, then quadratic, then constant rows."""
+    offset: Annotated[Floats, LEFT]
+    """Scalar product of each row of ``null`` with ``constant``."""
+    factors: Annotated[Floats, EQUATIONS, RANK]
+    """Orthogonal factorisation of the coefficients."""
+    tau: Annotated[Floats, RANK]
+    """Scalar factors of the reflections of this factorisation."""
+    order: Annotated[Floats, RANK]
+    """Column order of this factorisation."""
+    constant: Annotated[Floats, EQUATIONS]
+    """Part of each equation that contains neither angle: its coefficient at 1."""
+    counts: Annotated[Floats, 4]
+    """Number of pairs of linear rows, of quadratic rows, of constant rows, and rank of the factorisation."""
 
 
-AT_MIX = LEFT * EQUATIONS
-AT_OFFSET = AT_MIX + LEFT * LEFT
-AT_FACTORS = AT_OFFSET + LEFT
-AT_TAU = AT_FACTORS + EQUATIONS * RANK
-AT_ORDER = AT_TAU + RANK
-AT_CONSTANT = AT_ORDER + RANK
-AT_COUNTS = AT_CONSTANT + EQUATIONS
-ELIMINATION = AT_COUNTS + 4
+_MEMORY = Memory(Elimination, '', globals())
+_view = _MEMORY.kernel('_view')
+ELIMINATION = _MEMORY.length('ELIMINATION')
 """Length of the array of an :class:`Elimination`."""
 
 SCRATCH = 3 * LINE * PRODUCTS + 200
@@ -98,16 +91,7 @@ PAIRS_IMAGINARY, PAIRS_SCRATCH, MIX_PAIRS_SIZE = 60, 120, 132
 @inline_kernel
 def view_elimination(array, start):
     """Return an :class:`Elimination` of views of a flat array, in which it begins at offset ``start``."""
-    return Elimination(
-        matrix(array, start, LEFT, EQUATIONS),
-        matrix(array, start + AT_MIX, LEFT, LEFT),
-        vector(array, start + AT_OFFSET, LEFT),
-        matrix(array, start + AT_FACTORS, EQUATIONS, RANK),
-        vector(array, start + AT_TAU, RANK),
-        vector(array, start + AT_ORDER, RANK),
-        vector(array, start + AT_CONSTANT, EQUATIONS),
-        vector(array, start + AT_COUNTS, 4),
-    )
+    return _view(vector(array, start, ELIMINATION))
 
 
 @kernel

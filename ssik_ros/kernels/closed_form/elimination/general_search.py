@@ -9,10 +9,11 @@ solved at each value of the held joint; the constants of this chain are computed
 """
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import kernel, matrix, vector
 from ssik_ros.kernels.closed_form.branches import search as common
 from ssik_ros.kernels.closed_form.certification import certify, nearby_branches, ranking
 from ssik_ros.kernels.closed_form.certification.chain import write_motion
@@ -34,13 +35,7 @@ from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.so3 import wrap_to_pi
 from ssik_ros.kernels.geometry.vectors import copy, put
-from ssik_ros.kernels.rows.places import after, at
-
-# Places after the workspace of the loop: limits, reference posture, solutions, scratch of singular postures.
-AT_UPPER = 1, WORKSPACE
-AT_WISH = after(AT_UPPER, 1, 0)
-AT_ROWS = after(AT_WISH, 1, 0)
-AT_SINGULAR = after(AT_ROWS, ROWS, 0)
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 STANDS_STILL = 1e-3
 """Largest angle of an added joint that counts as zero; the certification on the real joints decides [rad]."""
@@ -51,6 +46,28 @@ LITTLE_ASIDE = 1e-6
 MOST_JOINTS = 7
 ALL_OF_CLASS = 8
 """Number of branches that the classes of nearby chains have for one value of the held joint."""
+
+
+class LoopWork(NamedTuple):
+    """Scratch of :func:`search` for a chain of n joints: the workspace of the loop, and arrays of :func:`_settle`."""
+
+    loop: Annotated[Floats, WORKSPACE]
+    """Workspace of :mod:`general_6r`, which gets the whole array."""
+    lower: Annotated[Floats, 'n']
+    """Lower limits, infinite if limits do not count."""
+    upper: Annotated[Floats, 'n']
+    """Upper limits."""
+    wish: Annotated[Floats, 'n']
+    """Reference posture."""
+    rows: Annotated[Floats, ROWS, 'n']
+    """Candidates of the chain's joints."""
+    singular: Annotated[Floats, 'singular_postures.scratch_size(n)']
+    """Scratch of :mod:`singular_postures`."""
+
+
+LOOP_WORK = Memory(LoopWork, 'n', globals())
+loop_size = LOOP_WORK.size('loop_size')
+_view = LOOP_WORK.kernel('_view')
 
 
 @kernel
@@ -84,7 +101,8 @@ def search(
         return 0
     n, held = ints[common.N], ints[common.HELD]
     axes, points, _ = common.chain_of(run)
-    g, raw, scratch = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
+    parts = common.work_of(run)
+    g, raw, scratch = parts.g, parts.candidates, parts.class_scratch
     own_axes = vector(scratch, candidates.AT_AXES, 18)
     own_points = vector(scratch, candidates.AT_POINTS, 18)
     moved, back = vector(scratch, candidates.AT_MOVED, 12), vector(scratch, candidates.AT_BACK, 12)
@@ -144,9 +162,12 @@ def _keep_nearby(run, value):
     if counters[common.BRANCHES] - before != ALL_OF_CLASS:
         return False
     axes, points, home = common.chain_of(run)
-    slides, free = ints[common.SLIDES], vector(ints, common.JOINT_INDICES, n)
-    raw = common.candidates_of(run)
-    scratch = common.certification_scratch(run)
+    slides, (free, _), work = (
+        ints[common.SLIDES],
+        common.joints_that_may_move(run),
+        common.work_of(run),
+    )
+    raw, scratch = work.candidates, work.certification
     return nearby_branches.are_all(axes, points, home, n, slides, free, raw, count, near, scratch)
 
 
@@ -165,9 +186,9 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     :param constants, six, loop_work, loop_ints: as for :func:`search`.
     """
     n, held, options = run.ints[common.N], run.ints[common.HELD], run.options
-    raw = common.candidates_of(run)
-    lower, upper = vector(loop_work, WORKSPACE, n), vector(loop_work, at(AT_UPPER, n), n)
-    wish = vector(loop_work, at(AT_WISH, n), n)
+    raw = common.work_of(run).candidates
+    room = _view(loop_work, n)
+    lower, upper, wish, rows, scratch = room.lower, room.upper, room.wish, room.rows, room.singular
     least, most = common.limits_of(run)
     for k in range(n):
         is_free = int(options[common.MODE]) == ranking.KEEP_ALL
@@ -178,12 +199,9 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
             wish[k] = run.seed[k] + LITTLE_ASIDE * (k + 1)
         else:
             wish[k] = CURVE_REFERENCE * (1.0 + 0.37 * (k + 1))
-    unit, free = (
-        constants[closed_loop.FIRST_CUT + closed_loop.AT_SCALE],
-        vector(run.ints, common.JOINT_INDICES, n),
-    )
-    aim = common.aim_at(run, free, n if held < 0 else n - 1, unit)
-    scratch = vector(loop_work, at(AT_SINGULAR, n), singular_postures.scratch_size(n))
+    unit = constants[closed_loop.FIRST_CUT + closed_loop.AT_SCALE]
+    free, moving = common.joints_that_may_move(run)
+    aim = common.aim_at(run, free, moving, unit)
     doubt = loop_work[W_DOUBT]
     # Roots that lie together usually belong to regular solutions that share an angle.
     is_regular = doubt != DOUBTFUL_TARGET
@@ -199,7 +217,6 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
         return count
     if doubt != DOUBTFUL_TARGET:
         general_6r.solve_beside(constants, g, loop_work, loop_ints)
-    rows = matrix(loop_work, at(AT_ROWS, n), ROWS, n)
     loop_candidates = matrix(loop_work, W_FOUND, ROWS, 7)
     count = _take_real_joints(rows, loop_candidates, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)
@@ -242,16 +259,6 @@ def _take_real_joints(raw, six, count, n, held, value):
     if n >= 6:
         candidates.put_in_order(raw, taken, n, held, value, False)
     return taken
-
-
-@inline_kernel
-def loop_size(n):
-    """
-    Return the size of ``loop_work`` for a chain of n joints, in numbers.
-
-    :param n: number of joints.
-    """
-    return at(AT_SINGULAR, n) + singular_postures.scratch_size(n)
 
 
 def make_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

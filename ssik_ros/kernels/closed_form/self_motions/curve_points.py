@@ -26,16 +26,17 @@ A forward pass and an elimination of seven equations for each step.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.branches import plan_places, search
+from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.closed_form.branches import plan_layout, search
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 N = 7
 """Number of joints."""
@@ -57,16 +58,6 @@ LEAST_TANGENT = 1e-11
 CLEAR = 0.02
 """Least component of a joint in the tangent at which the joint's equation determines the tangent."""
 
-LOWER, UPPER = (a * N + b for a, b in (plan_places.LOWER, plan_places.UPPER))
-"""Offsets of the limits in the real numbers of a plan."""
-AT_SCREWS = 2 * N
-AT_POSE = AT_SCREWS + 6 * N
-AT_SYSTEM = AT_POSE + 12
-AT_ROW = AT_SYSTEM + N * COLUMNS
-AT_TANGENT = AT_ROW + N
-AT_FACTS = AT_TANGENT + N
-"""Places of a :class:`Curve` in the scratch, after the effective limits."""
-
 
 class Curve(NamedTuple):
     """
@@ -84,44 +75,46 @@ class Curve(NamedTuple):
     home: np.ndarray
     slides: int
     held: int
-    lower: np.ndarray
-    """(7,) lower limits; -inf for revolute joints whose range covers a full turn."""
-    upper: np.ndarray
-    """(7,) upper limits; inf for the same joints."""
+    lower: Annotated[Floats, N]
+    """Lower limits; -inf for revolute joints whose range covers a full turn."""
+    upper: Annotated[Floats, N]
+    """Upper limits; inf for the same joints."""
     target: np.ndarray
     """(12,) T."""
-    screws: np.ndarray
-    pose: np.ndarray
-    system: np.ndarray
-    """(7, 9) the seven equations."""
-    row: np.ndarray
-    """(7,) row of the seventh equation."""
-    tangent: np.ndarray
-    """(7,) out: unit tangent."""
+    screws: Annotated[Floats, 6 * N]
+    pose: Annotated[Floats, 12]
+    system: Annotated[Floats, N, COLUMNS]
+    """The seven equations."""
+    row: Annotated[Floats, N]
+    """Row of the seventh equation."""
+    tangent: Annotated[Floats, N]
+    """Out: unit tangent."""
     free: np.ndarray
     """(7,) indices of all joints."""
-    facts: np.ndarray
-    """(2,) out: length of the first step of the last correction, least pivot of the last elimination."""
+    facts: Annotated[Floats, 2]
+    """Out: length of the first step of the last correction, least pivot of the last elimination."""
+    errors: Annotated[Floats, 3]
+    """Errors of a posture, see :func:`measure`."""
+    q: Annotated[Floats, N]
+    """A posture to work with."""
 
 
-@inline_kernel
-def scratch_size():
-    """Return the size of the scratch of :func:`open_curve`, in numbers."""
-    return AT_FACTS + 2
+SCRATCH = Memory(Curve, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
-def _write_limits(work, ints, reals):
+def _write_limits(c, lower, upper):
     """
-    Write seven lower and seven upper limits to the first 14 numbers of ``work``.
+    Write the limits of a plan (7,) into a curve, infinite for revolute joints whose range covers a full turn.
 
-    They are -inf and inf for revolute joints whose range covers a full turn.
+    :param c: a :class:`Curve`.
     """
     for k in range(N):
-        low, high = reals[LOWER + k], reals[UPPER + k]
-        is_free = not high - low < 2.0 * math.pi and not is_slide(ints[search.SLIDES], k)
-        work[k] = -math.inf if is_free else low
-        work[N + k] = math.inf if is_free else high
+        is_free = not upper[k] - lower[k] < 2.0 * math.pi and not is_slide(c.slides, k)
+        c.lower[k] = -math.inf if is_free else lower[k]
+        c.upper[k] = math.inf if is_free else upper[k]
 
 
 @inline_kernel
@@ -132,26 +125,13 @@ def open_curve(ints, reals, target, free, work):
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
-    :param work: (scratch_size(),) scratch; the limits are written to its beginning.
+    :param work: (scratch_size(),) scratch.
     """
-    _write_limits(work, ints, reals)
-    return Curve(
-        vector(reals, at(plan_places.AXES, N), 3 * N),
-        vector(reals, at(plan_places.POINTS, N), 3 * N),
-        vector(reals, at(plan_places.HOME, N), 12),
-        ints[search.SLIDES],
-        ints[search.HELD],
-        vector(work, 0, N),
-        vector(work, N, N),
-        target,
-        vector(work, AT_SCREWS, 6 * N),
-        vector(work, AT_POSE, 12),
-        matrix(work, AT_SYSTEM, N, COLUMNS),
-        vector(work, AT_ROW, N),
-        vector(work, AT_TANGENT, N),
-        free,
-        vector(work, AT_FACTS, 2),
-    )
+    plan = plan_layout.view_plan(reals, N)
+    slides, held = ints[search.SLIDES], ints[search.HELD]
+    c = _view(work, plan.axes, plan.points, plan.home, slides, held, target, free)
+    _write_limits(c, plan.lower, plan.upper)
+    return c
 
 
 @kernel
@@ -163,10 +143,7 @@ def _eliminate(system):
 
     :param system: (7, 9) matrix, then two right sides; the solutions replace the right sides.
     """
-    largest, determinant, least = 0.0, 1.0, math.inf
-    for i in range(N):
-        for j in range(N):
-            largest = max(largest, abs(system[i, j]))
+    largest, determinant, least = linalg.largest_entry(system, N), 1.0, math.inf
     for k in range(N):
         best, size = linalg.find_pivot(system, k, N)
         pivot = system[best, k]
@@ -269,21 +246,14 @@ def correct_exactly(c, q, aim):
 @inline_kernel
 def dot(a, b):
     """Return the scalar product of two joint vectors (7,)."""
-    total = 0.0
-    for k in range(N):
-        total += a[k] * b[k]
-    return total
+    return vectors.inner(a, b, N)
 
 
 @kernel
-def fix_joint(c, joint):
-    """
-    Set the seventh equation ``c.row`` to the unit vector of a joint, so that ``aim`` is the value of this joint.
-
-    :param joint: index of the joint.
-    """
-    for k in range(N):
-        c.row[k] = 1.0 if k == joint else 0.0
+def measure(c, q, errors):
+    """Write the errors of a posture: position error [m], rotation error [rad], Frobenius norm of FK(q) - T."""
+    certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
+    certify.write_errors(errors, c.pose, c.target)
 
 
 @kernel
@@ -302,7 +272,7 @@ def write_first_tangent(c, q):
     best, largest = -1, 0.0
     for k in range(N):
         joint = (c.held + k) % N
-        fix_joint(c, joint)
+        vectors.write_unit(c.row, joint)
         # With this row the joint's component of the tangent is positive, so the sign is also the sign of [J; tangent].
         determinant = solve_there(c, q, q[joint])
         if abs(determinant) > largest:
@@ -311,5 +281,5 @@ def write_first_tangent(c, q):
             return determinant
     if best < 0:
         return 0.0
-    fix_joint(c, best)
+    vectors.write_unit(c.row, best)
     return solve_there(c, q, q[best])

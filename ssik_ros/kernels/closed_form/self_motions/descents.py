@@ -26,9 +26,9 @@ About ten forward passes and ten solutions of seven equations for eight postures
 """
 
 import math
+from typing import Annotated, NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points as cp,
     inside,
@@ -38,9 +38,9 @@ from ssik_ros.kernels.closed_form.self_motions import (
 )
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.rows.views import Floats, Memory
 
-ERRORS = 3
-"""Numbers that measure a posture."""
 STEPS = 40
 NO_POSTURE = -1.0
 """Remaining steps of a lane without a posture."""
@@ -54,10 +54,20 @@ ARRIVED_ERROR = 1e-9
 """Largest Frobenius norm of FK - T of a posture that reaches the pose."""
 
 
-@inline_kernel
-def scratch_size():
-    """Return the size of the scratch of :func:`descend`, in numbers."""
-    return cp.scratch_size() + N + 3 + certify.scratch_size(N) + lp.numbers_size() + LANES
+class DescentScratch(NamedTuple):
+    """Scratch of :func:`descend`."""
+
+    curve: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of :mod:`curve_points`."""
+    numbers: Annotated[Floats, LANES * lp.NUMBERS]
+    """Numbers of :mod:`lane_points`."""
+    left: Annotated[Floats, LANES]
+    """Steps that are left to each lane, NO_POSTURE for an idle one."""
+
+
+SCRATCH = Memory(DescentScratch, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -92,17 +102,16 @@ def descend(rows, ints, reals, target, free, work):
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
-    c = cp.open_curve(ints, reals, target, free, work)
-    at = cp.scratch_size()
-    q, errors = vector(work, at, N), vector(work, at + N, ERRORS)
-    scratch = vector(work, at + N + ERRORS, certify.scratch_size(N))
-    at += N + ERRORS + certify.scratch_size(N)
-    numbers = vector(work, at, lp.numbers_size())
-    left = vector(work, at + lp.numbers_size(), LANES)
+    room = _view(work)
+    c, numbers, left = (
+        cp.open_curve(ints, reals, target, free, room.curve),
+        room.numbers,
+        room.left,
+    )
     begun, count, active = 0, 0, 0
     for lane in range(LANES):
         # Idle lanes are computed, too, so give them valid numbers.
-        _begin(c, numbers, lane, rows[begun])
+        lp.place_holding(numbers, lane, rows[begun], c.held)
         left[lane] = STEPS if lane < rows.shape[0] else NO_POSTURE
         active += lane < rows.shape[0]
         begun = min(begun + 1, rows.shape[0] - 1)
@@ -115,17 +124,15 @@ def descend(rows, ints, reals, target, free, work):
                 continue
             if left[lane] == NO_POSTURE:
                 continue
-            for k in range(N):
-                q[k] = lp.number_of(numbers, lp.Q + k, lane)
-            certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors, scratch)
-            if errors[2] <= ARRIVED_ERROR and inside.wind(c, q, 0.0):
+            lp.read(c.q, numbers, lp.Q, lane)
+            cp.measure(c, c.q, c.errors)
+            if c.errors[2] <= ARRIVED_ERROR and inside.wind(c, c.q, 0.0):
                 # The overwritten row is free: its own posture has begun before.
-                for k in range(N):
-                    rows[count, k] = q[k]
+                copy(rows[count], c.q)
                 count += 1
             left[lane] = NO_POSTURE
             if begun < rows.shape[0]:
-                _begin(c, numbers, lane, rows[begun])
+                lp.place_holding(numbers, lane, rows[begun], c.held)
                 left[lane] = STEPS
                 begun += 1
             else:
@@ -133,27 +140,12 @@ def descend(rows, ints, reals, target, free, work):
     return count
 
 
-@inline_kernel
-def _begin(c, numbers, lane, posture):
-    """
-    Let a lane start its Newton steps at a posture; the first step keeps the value of the held joint.
-
-    :param numbers: (lane_points.numbers_size(),) out: posture and seventh equation of the lane.
-    :param lane: index of the lane, 0 to 7.
-    :param posture: (7,) the start.
-    """
-    for k in range(N):
-        lp.set_number(numbers, lp.Q + k, lane, posture[k])
-        lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
-    lp.set_number(numbers, lp.AIM, lane, posture[c.held])
-
-
 @kernel
 def _step(numbers, lane):
     """
     Move the posture of a lane by the shortest step that removes its pose error to first order.
 
-    :param numbers: (lane_points.numbers_size(),) solved equations; posture and next seventh equation are written.
+    :param numbers: (8 lane_points.NUMBERS,) solved equations; posture and next seventh equation are written.
     :param lane: index of the lane.
     :returns: length of the step [rad or m], before it was cut to LONGEST_DESCENT_STEP.
     """

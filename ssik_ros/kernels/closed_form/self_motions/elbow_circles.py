@@ -39,13 +39,10 @@ References
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.branches import plan_places
-from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels.closed_form.branches import plan_layout
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments, trace
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
@@ -53,7 +50,7 @@ from ssik_ros.kernels.geometry import joint_values, lanes, se3, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp3, sp4
 from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 NOT_PLAIN = -2
 """Returned in place of the number of curves if another method must handle the pose."""
@@ -108,38 +105,37 @@ class Circles(NamedTuple):
     The circle is the curve on which the elbow turns by psi about the line from shoulder to wrist. A knot is a stored
     posture of the circle, a wave a function m + a cos psi + b sin psi. An image is the same curve with the other
     posture of the shoulder, of the wrist, or of both; there are four. A root is an angle psi at which a joint reaches a
-    limit. ``curve`` has the chain, the limits and the target; ``scratch`` is flat.
+    limit. ``curve`` has the chain, the limits and the target; ``turns`` are rotations that the circle starts from.
     """
 
+    scratch: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of ``curve``."""
+    elbow: Annotated[Floats, ELBOW]
+    """Waves for one value of joint 4."""
+    ring: Annotated[Floats, RING, RING_COLUMNS]
+    """Knots of the circle; column AFTER links them in a ring."""
+    ends: Annotated[Floats, ROOTS, segments.COLUMNS]
+    """Knots at the roots."""
+    gaps: Annotated[Floats, ROOTS, segments.COLUMNS]
+    """Knots halfway between each root and the next."""
+    roots: Annotated[Floats, ROOTS, ROOT]
+    """Roots, sorted by psi."""
+    inside: Annotated[Floats, ROOTS]
+    """Images within the limits after each root, as bits: two for the shoulder, then two for the wrist."""
+    image_roots: Annotated[Floats, ROOTS]
+    """Indices of the roots of one image."""
+    image_inside: Annotated[Floats, ROOTS]
+    """1 if this image is within the limits between a root in ``image_roots`` and the next, else 0."""
+    numbers: Annotated[Floats, LANES * PAIR]
+    """Numbers of eight knots."""
+    turns: Annotated[Floats, TURNS]
+    """Motion of the tip that the pose requires; R_0; R_0 times the rotation of joint 4."""
     curve: cp.Curve
-    elbow: np.ndarray
-    """(ELBOW,) waves for one value of joint 4."""
-    ring: np.ndarray
-    """(RING, RING_COLUMNS) knots of the circle; column AFTER links them in a ring."""
-    roots: np.ndarray
-    """(ROOTS, ROOT) roots, sorted by psi."""
-    ends: np.ndarray
-    """(ROOTS, segments.COLUMNS) knots at the roots."""
-    gaps: np.ndarray
-    """(ROOTS, segments.COLUMNS) knots halfway between each root and the next."""
-    inside: np.ndarray
-    """(ROOTS,) images within the limits after each root, as bits: two for the shoulder, then two for the wrist."""
-    image_roots: np.ndarray
-    """(ROOTS,) indices of the roots of one image."""
-    image_inside: np.ndarray
-    """(ROOTS,) 1 if this image is within the limits between a root in ``image_roots`` and the next, else 0."""
-    numbers: np.ndarray
-    """(8 PAIR,) numbers of eight knots."""
-    scratch: np.ndarray
 
 
-@inline_kernel
-def scratch_size():
-    """Return the size of the scratch of :func:`find`, in numbers."""
-    tables_size = (
-        ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
-    )
-    return cp.scratch_size() + tables_size + certify.scratch_size(N) + TURNS + 3
+SCRATCH = Memory(Circles, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -160,9 +156,10 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     """
     se3.from_matrix(target, matrix_t, 0)
     se3.orthonormalise(target)
-    run = _open(ints, reals, target, free, work)
-    turns, c = vector(run.scratch, 0, TURNS), run.curve
-    se3.compose(turns, target, vector(reals, at(plan_places.INVERSE, N), 12))
+    c = cp.open_curve(ints, reals, target, free, work)
+    run = _view(work, c)
+    turns = run.turns
+    se3.compose(turns, target, plan_layout.view_plan(reals, N).inverse)
     shoulder, wrist = vectors.read(spheres, 0), vectors.read(spheres, 3)
     moved = vectors.add(vectors.times(turns, wrist), vectors.read(turns, 9))
     reach = vectors.subtract(moved, shoulder)
@@ -198,28 +195,6 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
                 return more
             count += more
     return count
-
-
-@inline_kernel
-def _open(ints, reals, target, free, work):
-    """Return a :class:`Circles` with views of the plan, the target and the scratch ``work``."""
-    c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
-    elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
-    at += ELBOW + RING * RING_COLUMNS
-    ends = matrix(work, at, ROOTS, segments.COLUMNS)
-    gaps = matrix(work, at + ROOTS * segments.COLUMNS, ROOTS, segments.COLUMNS)
-    at += 2 * ROOTS * segments.COLUMNS
-    roots = matrix(work, at, ROOTS, ROOT)
-    at += ROOTS * ROOT
-    inside, image_roots = vector(work, at, ROOTS), vector(work, at + ROOTS, ROOTS)
-    at += 2 * ROOTS
-    image_inside = vector(work, at, ROOTS)
-    at += ROOTS
-    numbers = vector(work, at, LANES * PAIR)
-    scratch = vector(work, at + LANES * PAIR, TURNS + certify.scratch_size(N) + 3)
-    return Circles(
-        c, elbow, ring, roots, ends, gaps, inside, image_roots, image_inside, numbers, scratch
-    )
 
 
 @inline_kernel
@@ -335,10 +310,8 @@ def _write_ring(run):
 @inline_kernel
 def _reaches(run):
     """Return whether the first knot of the elbow circle reaches the pose: its pose error is at most CIRCLE_ERROR."""
-    c, size = run.curve, certify.scratch_size(N)
-    scratch, errors = vector(run.scratch, TURNS, size), vector(run.scratch, TURNS + size, 3)
-    certify.measure(c.axes, c.points, c.home, N, c.slides, run.ring[0], c.target, errors, scratch)
-    return errors[2] <= CIRCLE_ERROR
+    cp.measure(run.curve, run.ring[0], run.curve.errors)
+    return run.curve.errors[2] <= CIRCLE_ERROR
 
 
 @kernel

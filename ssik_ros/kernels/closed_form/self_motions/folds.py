@@ -29,7 +29,9 @@ Cost
 About twelve forward passes for eight folds.
 """
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from typing import Annotated, NamedTuple
+
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points as cp,
     lane_points as lp,
@@ -40,6 +42,7 @@ from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 LOOKS = 60
 """Most Newton steps for the folds of eight segments."""
@@ -64,10 +67,20 @@ examined share, and the end that was kept last."""
 STATE = 7
 
 
-@inline_kernel
-def scratch_size():
-    """Return the size of the scratch of :func:`part_curves`, in numbers."""
-    return cp.scratch_size() + N + LANES * STATE + lp.numbers_size()
+class FoldScratch(NamedTuple):
+    """Scratch of :func:`part_curves`."""
+
+    curve: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of :mod:`curve_points`."""
+    state: Annotated[Floats, LANES, STATE]
+    """Segments with a fold."""
+    numbers: Annotated[Floats, LANES * lp.NUMBERS]
+    """Numbers of :mod:`lane_points`."""
+
+
+SCRATCH = Memory(FoldScratch, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -86,11 +99,9 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
-    c = cp.open_curve(ints, reals, target, free, work)
-    at = cp.scratch_size()
-    q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
-    numbers = vector(work, at + N + LANES * STATE, lp.numbers_size())
-    _write_folds(c, q, out, fold_at, knots, rows, state, numbers)
+    room = _view(work)
+    c = cp.open_curve(ints, reals, target, free, room.curve)
+    _write_folds(c, out, fold_at, knots, rows, room.state, room.numbers)
     count, first, written = 0, 0, 0
     for curve in range(rows.shape[0]):
         more, written = _part(out, heads, count, written, fold_at, knots, first, rows[curve])
@@ -103,13 +114,13 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
 
 
 @kernel
-def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
+def _write_folds(c, out, fold_at, knots, rows, state, numbers):
     """
     Find the folds of all curves and write a knot for each: the first into the last row of ``out``, the next before it.
 
     At a fold the held joint turns back: its component of the tangent vanishes. A knot is a stored posture.
 
-    :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
+    :param c: a :class:`curve_points.Curve`.
     :param out: (., segments.COLUMNS) knots.
     :param fold_at: (k,) out: row in ``out`` of the fold between a knot and the next; -1 without a fold.
     :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
@@ -131,22 +142,22 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
                 lane[F_LOW], lane[F_HIGH] = before, after
                 waiting += 1
             if waiting == LANES:
-                _find_folds(c, q, out, fold_at, knots, state, numbers, waiting)
+                _find_folds(c, out, fold_at, knots, state, numbers, waiting)
                 waiting = 0
         first += rows[curve]
     if waiting > 0:
-        _find_folds(c, q, out, fold_at, knots, state, numbers, waiting)
+        _find_folds(c, out, fold_at, knots, state, numbers, waiting)
 
 
 @kernel
-def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
+def _find_folds(c, out, fold_at, knots, state, numbers, count):
     """
     Find the folds of up to eight segments at once and write their knots.
 
     At a fold the held joint turns back: its component of the tangent vanishes. A segment is the curve between two
     neighbouring knots. A fold that has not converged is written at the last examined posture.
 
-    :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
+    :param c: a :class:`curve_points.Curve`.
     :param out, fold_at: knots out, and the row of each segment's fold in ``out``.
     :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
     :param state: (8, STATE) segments; LOW and HIGH bracket the share of the segment at which the fold is.
@@ -157,7 +168,7 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
         for k in range(STATE):
             # Unused lanes repeat the first fold.
             state[lane, k] = state[lane, k] if lane < count else state[0, k]
-        _look_at(q, knots, state[lane], numbers, lane)
+        _look_at(c, knots, state[lane], numbers, lane)
     for _ in range(LOOKS):
         lp.solve_there(c, numbers)
         open_lanes = 0
@@ -172,15 +183,14 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
                 lp.take_step(numbers, lane)
                 continue
             _narrow(state[lane], f)
-            _look_at(q, knots, state[lane], numbers, lane)
+            _look_at(c, knots, state[lane], numbers, lane)
         if open_lanes == 0:
             break
     for lane in range(count):
         row = int(state[lane, ROW])
         at = fold_at[row]
-        for k in range(N):
-            out[at, k] = lp.number_of(numbers, lp.Q + k, lane)
-            out[at, TANGENT + k] = lp.number_of(numbers, lp.TANGENT + k, lane)
+        lp.read(out[at], numbers, lp.Q, lane)
+        lp.read(out[at, TANGENT:], numbers, lp.TANGENT, lane)
         width = knots[row + 1, ARC] - knots[row, ARC]
         out[at, ARC] = knots[row, ARC] + state[lane, SHARE] * width
         out[at, KIND] = trace.FOLD
@@ -207,31 +217,26 @@ def _narrow(lane, f):
 
 
 @kernel
-def _look_at(q, knots, state, numbers, lane):
+def _look_at(c, knots, state, numbers, lane):
     """
     Choose the next share of a segment to examine for its fold, and put the posture there into a lane.
 
     The share is where a straight line through both ends of the bracket vanishes. The seventh equation of the lane is
     written, too.
 
-    :param q: (7,) scratch.
+    :param c: a :class:`curve_points.Curve`; its ``q`` and ``row`` are overwritten.
     :param knots: knots of all curves.
     :param state: (STATE,) numbers of the segment; SHARE is written.
-    :param numbers: (lane_points.numbers_size(),) out.
+    :param numbers: (8 lane_points.NUMBERS,) out.
     :param lane: index of the lane.
     """
     row = int(state[ROW])
     share = state[LOW] + (state[HIGH] - state[LOW]) * state[F_LOW] / (state[F_LOW] - state[F_HIGH])
-    width, aim = knots[row + 1, ARC] - knots[row, ARC], 0.0
+    width = knots[row + 1, ARC] - knots[row, ARC]
     state[SHARE] = share
-    segments.write_point(q, knots, row, row + 1, width, share)
-    for k in range(N):
-        lp.set_number(numbers, lp.Q + k, lane, q[k])
-    segments.write_slope(q, knots, row, row + 1, width, share)
-    for k in range(N):
-        aim += q[k] * lp.number_of(numbers, lp.Q + k, lane)
-        lp.set_number(numbers, lp.ROW + k, lane, q[k])
-    lp.set_number(numbers, lp.AIM, lane, aim)
+    segments.write_point(c.q, knots, row, row + 1, width, share)
+    segments.write_slope(c.row, knots, row, row + 1, width, share)
+    lp.place_across(numbers, lane, c.q, c.row)
 
 
 @kernel

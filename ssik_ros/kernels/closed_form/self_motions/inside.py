@@ -28,13 +28,16 @@ About a hundred evaluations of cubics for each segment.
 """
 
 import math
+from typing import Annotated, NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC
 from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.geometry.vectors import copy
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 PIECES = 8
 """Number of parts of a segment; in each, a joint is assumed to pass a limit at most once."""
@@ -43,10 +46,18 @@ CUBIC = 0.03
 """Largest distance of a posture on the cubic of a segment beyond the limits [rad or m]."""
 
 
-@inline_kernel
-def scratch_size():
-    """Return the size of the scratch of :func:`write_inside`, in numbers."""
-    return cp.scratch_size() + N + MARKS
+class InsideScratch(NamedTuple):
+    """Scratch of :func:`write_inside`."""
+
+    curve: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of :mod:`curve_points`."""
+    marks: Annotated[Floats, MARKS]
+    """Shares of a segment, ascending."""
+
+
+SCRATCH = Memory(InsideScratch, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -65,18 +76,16 @@ def write_inside(out, knots, ints, reals, target, free, work):
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
-    c = cp.open_curve(ints, reals, target, free, work)
-    q, marks = vector(work, cp.scratch_size(), N), vector(work, cp.scratch_size() + N, MARKS)
-    count = 0
+    room = _view(work)
+    c, count = cp.open_curve(ints, reals, target, free, room.curve), 0
     for row in range(knots.shape[0] - 1):
-        size = _write_marks(c, marks, knots, row)
+        size = _write_marks(c, room.marks, knots, row)
         width = knots[row + 1, ARC] - knots[row, ARC]
         for place in range(2 * size - 1):
             # Test the marks, too: where a joint turns back, the cubic may be just outside.
-            share = 0.5 * (marks[place // 2] + marks[(place + 1) // 2])
-            if count < out.shape[0] and _is_inside(c, q, knots, row, width, share):
-                for k in range(N):
-                    out[count, k] = q[k]
+            share = 0.5 * (room.marks[place // 2] + room.marks[(place + 1) // 2])
+            if count < out.shape[0] and _is_inside(c, knots, row, width, share):
+                copy(out[count], c.q)
                 count += 1
     return count
 
@@ -171,7 +180,7 @@ def _pass_at(knots, row, width, k, limit, low, high):
 
 
 @kernel
-def _is_inside(c, q, knots, row, width, share):
+def _is_inside(c, knots, row, width, share):
     """
     Write into q the posture at a share of a segment, moved onto the curve; return whether it is within the limits.
 
@@ -181,13 +190,13 @@ def _is_inside(c, q, knots, row, width, share):
     :param knots, row: knots of a curve, and the first row of the segment.
     :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
-    segments.write_point(q, knots, row, row + 1, width, share)
-    if not wind(c, q, CUBIC):
+    segments.write_point(c.q, knots, row, row + 1, width, share)
+    if not wind(c, c.q, CUBIC):
         return False
     segments.write_slope(c.row, knots, row, row + 1, width, share)
-    if cp.correct_exactly(c, q, cp.dot(c.row, q)) == 0.0:
+    if cp.correct_exactly(c, c.q, cp.dot(c.row, c.q)) == 0.0:
         return False
-    return wind(c, q, joint_values.LIMIT_ROUNDING)
+    return wind(c, c.q, joint_values.LIMIT_ROUNDING)
 
 
 @kernel

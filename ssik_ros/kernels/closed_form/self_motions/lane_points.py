@@ -58,12 +58,7 @@ DIAGONAL = SIGN + 1
 FACTOR = DIAGONAL + ROWS
 """Factor 2 / v^2 of each reflection; its vector v is in the Jacobian."""
 NUMBERS = FACTOR + ROWS
-
-
-@inline_kernel
-def numbers_size():
-    """Return how many numbers :func:`solve_there` needs for eight postures."""
-    return LANES * NUMBERS
+"""Number of these rows."""
 
 
 @inline_kernel
@@ -71,7 +66,7 @@ def number_of(numbers, row, lane):
     """
     Return one number of a lane from the table of numbers of eight postures.
 
-    :param numbers: (numbers_size(),) rows of eight numbers, one for each lane.
+    :param numbers: (8 NUMBERS,) rows of eight numbers, one for each lane.
     :param row: row of the number, such as LEAST_DIAGONAL.
     :param lane: index of the posture, 0 to 7.
     """
@@ -83,7 +78,7 @@ def set_number(numbers, row, lane, value):
     """
     Set one number of a lane in the table of numbers of eight postures.
 
-    :param numbers: (numbers_size(),) rows of eight numbers, one for each lane.
+    :param numbers: (8 NUMBERS,) rows of eight numbers, one for each lane.
     :param row: row of the number, such as AIM.
     :param lane: index of the posture, 0 to 7.
     """
@@ -91,11 +86,51 @@ def set_number(numbers, row, lane, value):
 
 
 @inline_kernel
+def read(out, numbers, row, lane):
+    """
+    Write a joint vector of a lane, such as its posture, into ``out`` (7 or more,).
+
+    :param row: Q, STEP or TANGENT.
+    """
+    for k in range(N):
+        out[k] = number_of(numbers, row + k, lane)
+
+
+@inline_kernel
+def place_across(numbers, lane, q, row):
+    """
+    Put a posture into a lane, with the seventh equation that the next postures lie in the plane through it across a row.
+
+    :param q, row: (7,) the posture and the row.
+    """
+    aim = 0.0
+    for k in range(N):
+        set_number(numbers, Q + k, lane, q[k])
+        set_number(numbers, ROW + k, lane, row[k])
+        aim += row[k] * q[k]
+    set_number(numbers, AIM, lane, aim)
+
+
+@inline_kernel
+def place_holding(numbers, lane, q, joint):
+    """
+    Put a posture into a lane, with the seventh equation that a joint keeps its value.
+
+    :param q: (7,) the posture.
+    :param joint: index of the joint.
+    """
+    for k in range(N):
+        set_number(numbers, Q + k, lane, q[k])
+        set_number(numbers, ROW + k, lane, 1.0 if k == joint else 0.0)
+    set_number(numbers, AIM, lane, q[joint])
+
+
+@inline_kernel
 def take_step(numbers, lane):
     """
     Add the Newton step of a lane to its posture Q, in place; other lanes do not move.
 
-    :param numbers: (numbers_size(),) after :func:`solve_there`.
+    :param numbers: (8 NUMBERS,) after :func:`solve_there`.
     :param lane: index of the posture, 0 to 7.
     """
     for k in range(N):
@@ -121,7 +156,7 @@ def solve_there(c, numbers):
     tangent) and SIGN (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
 
     :param c: from :func:`curve_points.open_curve`.
-    :param numbers: (numbers_size(),) with the postures Q, and ROW and AIM of their seventh equations row . q = aim.
+    :param numbers: (8 NUMBERS,) with the postures Q, and ROW and AIM of their seventh equations row . q = aim.
     """
     _write_equations(c, numbers)
     solve_equations(numbers)
@@ -135,7 +170,7 @@ def solve_equations(numbers):
     Also write SIZE (length of the step), LEAST_DIAGONAL (least diagonal of the factor L), ALONG (row . tangent) and SIGN
     (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
 
-    :param numbers: (numbers_size(),) with J, the six errors ERROR, the postures Q, and ROW and AIM of their seventh
+    :param numbers: (8 NUMBERS,) with J, the six errors ERROR, the postures Q, and ROW and AIM of their seventh
         equations row . q = aim.
     """
     least, product = lanes.spread(math.inf), lanes.spread(1.0)
@@ -231,7 +266,7 @@ def _apply(numbers, row, start):
     """
     Apply the reflection that is stored in Jacobian row ``row`` to a vector of seven rows, in place.
 
-    :param numbers: (numbers_size(),) after :func:`_reflect` of this row.
+    :param numbers: (8 NUMBERS,) after :func:`_reflect` of this row.
     :param start: first row of the vector, STEP or TANGENT.
     """
     total = lanes.spread(0.0)

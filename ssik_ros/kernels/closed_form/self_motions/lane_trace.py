@@ -29,11 +29,11 @@ A round of all lanes costs as much as one step of one curve in :mod:`trace`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points as cp,
     lane_points as lp,
@@ -42,8 +42,9 @@ from ssik_ros.kernels.closed_form.self_motions import (
 )
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
-from ssik_ros.kernels.geometry import lane_angles, lanes
+from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 MOST_LANE_KNOTS = 128
 """Most knots of a curve in each direction; :mod:`trace` follows longer curves."""
@@ -80,43 +81,37 @@ class Lanes(NamedTuple):
 
     A lane follows one direction of a curve. Its phase is IDLE; START, at the first posture; STEP, towards the next
     knot; or LAND, towards a joint limit. ``state`` belongs to the lanes, ``curves`` to the curves, ``numbers`` to the
-    equations. ``joints`` has the given postures for comparison, ``limits`` the joint limits. ``partial`` has the knots of
-    unfinished curves, ``whole`` the knots of finished curves.
+    equations. ``joints`` has the given postures for comparison, ``limits`` the joint limits. ``knots`` has the knots of
+    unfinished curves, ``out`` the knots of finished curves.
     """
 
-    state: np.ndarray
-    """(8, STATE) numbers of each lane, such as PHASE."""
-    curves: np.ndarray
-    """(8, CURVES) numbers of each curve, such as SEED, the index of its first posture."""
-    numbers: np.ndarray
+    scratch: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of ``curve``."""
+    state: Annotated[Floats, LANES, STATE]
+    """Numbers of each lane, such as PHASE."""
+    curves: Annotated[Floats, LANES, CURVES]
+    """Numbers of each curve, such as SEED, the index of its first posture."""
+    numbers: Annotated[Floats, LANES * lp.NUMBERS]
     """Numbers of :mod:`lane_points`."""
-    joints: np.ndarray
+    knots: Annotated[Floats, 2 * LANES * MOST_LANE_KNOTS, segments.COLUMNS]
+    """MOST_LANE_KNOTS knots for each of eight curves and two directions."""
+    limits: Annotated[Floats, 2 * LANES]
+    """Seven lower limits and -inf, then seven upper limits and +inf."""
+    joints: Annotated[Floats, N, 'LANES * ((size + LANES - 1) // LANES)']
     """Given postures joint by joint, padded to eights. The held joint is NaN for postures that need no more tests."""
-    limits: np.ndarray
-    """(16,) seven lower limits and -inf, then seven upper limits and +inf."""
-    knot_numbers: np.ndarray
-    """``partial.knots`` as a flat array."""
-    partial: trace.Tracing
-    """Trace on the table of unfinished curves: MOST_LANE_KNOTS knots for each of eight curves and two directions."""
-    whole: trace.Tracing
-    """Trace on the table of finished curves."""
+    out: np.ndarray
+    """(., segments.COLUMNS) out: knots of finished curves in turn."""
+    seeds: np.ndarray
+    """(size, 7) given postures; they reach the pose within the limits."""
+    is_done: np.ndarray
+    """(size,) integers: FOLLOWED and more for postures that a followed curve has passed, 1 if a finished one has, else 0."""
+    curve: cp.Curve
+    """The chain, the pose, and scratch for points of a curve."""
 
 
-@inline_kernel
-def scratch_size(seeds):
-    """
-    Return the size of the scratch of :func:`follow`, in numbers.
-
-    :param seeds: number of postures.
-    """
-    return (
-        trace.scratch_size()
-        + LANES * (STATE + CURVES)
-        + lp.numbers_size()
-        + 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS
-        + 2 * LANES
-        + N * (seeds + LANES)
-    )
+SCRATCH = Memory(Lanes, 'size', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -150,7 +145,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
                 begun += not is_spent
         if idle - begun == LANES:
             return count
-        lp.solve_there(run.partial.curve, run.numbers)
+        lp.solve_there(run.curve, run.numbers)
         for lane in range(LANES):
             if run.state[lane, PHASE] == IDLE:
                 continue
@@ -168,43 +163,26 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
 @inline_kernel
 def _open(knots, ints, reals, target, seeds, is_done, free, work):
     """Return the arrays in the scratch as :class:`Lanes`, with every lane idle; for arguments see :func:`follow`."""
-    c = cp.open_curve(ints, reals, target, free, work)
-    q, at = vector(work, cp.scratch_size(), N), trace.scratch_size()
-    state = matrix(work, at, LANES, STATE)
-    curves = matrix(work, at + LANES * STATE, LANES, CURVES)
-    at += LANES * (STATE + CURVES)
-    numbers = vector(work, at, lp.numbers_size())
-    at += lp.numbers_size()
-    lane_knots = matrix(work, at, 2 * LANES * MOST_LANE_KNOTS, segments.COLUMNS)
-    knot_numbers = vector(work, at, 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS)
-    at += 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS
-    limits = vector(work, at, 2 * LANES)
-    at += 2 * LANES
-    size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
-    joints = vector(work, at, N * size)
+    c, size = cp.open_curve(ints, reals, target, free, work), seeds.shape[0]
+    run = _view(work, size, knots, seeds, is_done, c)
+    joints, limits = run.joints, run.limits
     limits[LANES - 1], limits[2 * LANES - 1] = -math.inf, math.inf
     for k in range(N):
         limits[k], limits[LANES + k] = c.lower[k], c.upper[k]
-        for i in range(size):
-            is_open = i < seeds.shape[0] and is_done[i] == 0
-            joints[k * size + i] = seeds[i, k] if is_open else math.nan
+        for i in range(joints.shape[1]):
+            is_open = i < size and is_done[i] == 0
+            joints[k, i] = seeds[i, k] if is_open else math.nan
     for lane in range(LANES):
-        state[lane, PHASE], curves[lane, SEED] = IDLE, NONE
-        for k in range(N):
-            # Idle lanes are computed, too, so give them valid numbers.
-            lp.set_number(numbers, lp.Q + k, lane, seeds[0, k])
-            lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
-        lp.set_number(numbers, lp.AIM, lane, 0.0)
-    return Lanes(
-        state,
-        curves,
-        numbers,
-        joints,
-        limits,
-        knot_numbers,
-        trace.Tracing(lane_knots, seeds, is_done, c, q),
-        trace.Tracing(knots, seeds, is_done, c, q),
-    )
+        run.state[lane, PHASE], run.curves[lane, SEED] = IDLE, NONE
+        # Idle lanes are computed, too, so give them valid numbers.
+        lp.place_holding(run.numbers, lane, seeds[0], c.held)
+    return run
+
+
+@inline_kernel
+def _partial(run):
+    """Return the trace on the table of unfinished curves as a :class:`trace.Tracing`."""
+    return trace.Tracing(run.knots, run.seeds, run.is_done, run.curve)
 
 
 @kernel
@@ -216,7 +194,7 @@ def _begin(run, lane):
 
     :returns: False if all given postures are on a curve already.
     """
-    c, is_done, count = run.partial.curve, run.partial.is_done, run.partial.seeds.shape[0]
+    c, is_done, count = run.curve, run.is_done, run.seeds.shape[0]
     curve = 0
     while run.curves[curve, SEED] != NONE:
         curve += 1
@@ -229,10 +207,7 @@ def _begin(run, lane):
         is_done[seed] = FOLLOWED + curve
         run.curves[curve, SEED], run.curves[curve, DIRECTION_STATES + 1] = seed, ACTIVE
         run.state[lane, CURVE], run.state[lane, PHASE] = curve, START
-        for k in range(N):
-            lp.set_number(run.numbers, lp.Q + k, lane, run.partial.seeds[seed, k])
-            lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
-        lp.set_number(run.numbers, lp.AIM, lane, run.partial.seeds[seed, c.held])
+        lp.place_holding(run.numbers, lane, run.seeds[seed], c.held)
         return True
     return False
 
@@ -258,7 +233,7 @@ def _follow_second(run, lane, number):
 
     Up to three knots of the first direction are copied, reversed, so that the first prediction is good.
     """
-    knots, curve, state = run.partial.knots, run.curves[number], run.state[lane]
+    knots, curve, state = run.knots, run.curves[number], run.state[lane]
     base = 2 * number * MOST_LANE_KNOTS
     last_copied = min(int(curve[LAST]) - base, 2)
     for i in range(last_copied + 1):
@@ -347,20 +322,16 @@ def _write_first(run, lane):
     The lane goes against the solved tangent; the second direction is open for another lane.
     """
     state, number = run.state[lane], int(run.state[lane, CURVE])
-    knots, curve, row = run.partial.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
-    for k in range(N):
-        knots[row, k] = lp.number_of(run.numbers, lp.Q + k, lane)
-        knots[row, TANGENT + k] = -lp.number_of(run.numbers, lp.TANGENT + k, lane)
+    knots, curve, row = run.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
+    lp.read(knots[row], run.numbers, lp.Q, lane)
+    lp.read(knots[row, TANGENT:], run.numbers, lp.TANGENT, lane)
+    vectors.stretch(knots[row, TANGENT:], -1.0, N)
     knots[row, ARC], knots[row, KIND] = 0.0, trace.REGULAR
     knots[row, segments.LEAST_PIVOT] = lp.number_of(run.numbers, lp.LEAST_DIAGONAL, lane)
     curve[SIGN] = lp.number_of(run.numbers, lp.SIGN, lane)
     curve[DIRECTION_STATES], curve[DIRECTION_STATES + 1], curve[LAST] = ACTIVE, OPEN, row
-    state[BEFORE], state[ROW], state[WIDTH], state[DIRECTION] = (
-        -curve[SIGN],
-        row,
-        trace.FIRST_ARC_STEP,
-        0.0,
-    )
+    state[BEFORE], state[ROW] = -curve[SIGN], row
+    state[WIDTH], state[DIRECTION] = trace.FIRST_ARC_STEP, 0.0
 
 
 @inline_kernel
@@ -376,15 +347,9 @@ def _table_of(state):
 @kernel
 def _predict(run, lane):
     """Put into a lane the posture that is predicted one step after its last knot; the next Newton steps start there."""
-    state = run.state[lane]
-    q, base = run.partial.q, _table_of(state)
-    aim = trace.write_prediction(q, run.partial, int(state[ROW]), base, state[WIDTH])
-    for k in range(N):
-        lp.set_number(run.numbers, lp.Q + k, lane, q[k])
-        lp.set_number(
-            run.numbers, lp.ROW + k, lane, run.partial.knots[int(state[ROW]), TANGENT + k]
-        )
-    lp.set_number(run.numbers, lp.AIM, lane, aim)
+    state, q, row = run.state[lane], run.curve.q, int(run.state[lane, ROW])
+    trace.write_prediction(q, _partial(run), row, _table_of(state), state[WIDTH])
+    lp.place_across(run.numbers, lane, q, run.knots[row, TANGENT:])
     state[PHASE], state[COUNT], state[LANDINGS] = STEP, 0.0, 0.0
 
 
@@ -416,27 +381,20 @@ def _meet_limit(run, lane, first):
     :param first: row of the output where a finished curve is written.
     :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
-    state, knots, numbers = run.state[lane], run.partial.knots, run.numbers
+    state, knots, numbers, c = run.state[lane], run.knots, run.numbers, run.curve
     row = int(state[ROW])
-    side = 1.0
+    lp.read(knots[row + 1], numbers, lp.Q, lane)
+    lp.read(knots[row + 1, TANGENT:], numbers, lp.TANGENT, lane)
     if state[PHASE] == LAND:
         joint = int(state[JOINT])
-        limit = (
-            run.partial.curve.upper[joint] if state[SIDE] > 0.0 else run.partial.curve.lower[joint]
-        )
-        lp.set_number(numbers, lp.Q + joint, lane, limit)
-        along = 0.0
-        for k in range(N):
-            along += lp.number_of(numbers, lp.TANGENT + k, lane) * knots[row, TANGENT + k]
-        side = 1.0 if along >= 0.0 else -1.0
-    for k in range(N):
-        knots[row + 1, k] = lp.number_of(numbers, lp.Q + k, lane)
-        knots[row + 1, TANGENT + k] = side * lp.number_of(numbers, lp.TANGENT + k, lane)
+        knots[row + 1, joint] = c.upper[joint] if state[SIDE] > 0.0 else c.lower[joint]
+        if not cp.dot(knots[row + 1, TANGENT:], knots[row, TANGENT:]) >= 0.0:
+            vectors.stretch(knots[row + 1, TANGENT:], -1.0, N)
     knots[row + 1, segments.LEAST_PIVOT] = lp.number_of(numbers, lp.LEAST_DIAGONAL, lane)
     width = segments.length_of(knots, row, row + 1)
     joint, side, share, is_peak = -1, 1.0, 2.0, False
     if _comes_near_limit(run, row, width, state[MISS]):
-        joint, side, share, is_peak = trace.first_beyond(run.partial, row, width, state[MISS])
+        joint, side, share, is_peak = trace.first_beyond(_partial(run), row, width, state[MISS])
     if joint >= 0 and is_peak:
         return _shorten(run, lane, first, share)
     if joint >= 0 and state[LANDINGS] < N:
@@ -456,12 +414,12 @@ def _comes_near_limit(run, row, width, miss):
     :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param miss: error of the prediction of its last knot; it widens the margin.
     """
-    first, last = segments.COLUMNS * row, segments.COLUMNS * (row + 1)
-    a, b = lanes.load(run.knot_numbers, first), lanes.load(run.knot_numbers, last)
+    first, last = run.knots[row], run.knots[row + 1]
+    a, b = lanes.load(first, 0), lanes.load(last, 0)
     low, high = lanes.lesser(a, b), lanes.greater(a, b)
     # Inner control points of the cubics.
-    a = a + (width / 3.0) * lanes.load(run.knot_numbers, first + TANGENT)
-    b = b - (width / 3.0) * lanes.load(run.knot_numbers, last + TANGENT)
+    a = a + (width / 3.0) * lanes.load(first, TANGENT)
+    b = b - (width / 3.0) * lanes.load(last, TANGENT)
     low, high = lanes.lesser(low, lanes.lesser(a, b)), lanes.greater(high, lanes.greater(a, b))
     near = max(segments.LEAST_RISE, segments.MISS_SHARE * miss)
     beyond = lanes.bits_of(high > lanes.load(run.limits, LANES) - near)
@@ -477,14 +435,11 @@ def _aim_at_limit(run, lane, width, share, joint, side):
     :param share: share of the segment, 0 to 1, at which the limit is passed.
     :param joint, side: index of the joint; 1 for its upper limit, -1 for its lower limit.
     """
-    state, c, q = run.state[lane], run.partial.curve, run.partial.q
+    state, c, q = run.state[lane], run.curve, run.curve.q
     limit = c.upper[joint] if side > 0.0 else c.lower[joint]
-    segments.write_point(q, run.partial.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
+    segments.write_point(q, run.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
     q[joint] = limit
-    for k in range(N):
-        lp.set_number(run.numbers, lp.Q + k, lane, q[k])
-        lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == joint else 0.0)
-    lp.set_number(run.numbers, lp.AIM, lane, limit)
+    lp.place_holding(run.numbers, lane, q, joint)
     state[PHASE], state[COUNT], state[JOINT], state[SIDE] = LAND, 0.0, joint, side
     state[LANDINGS] += 1.0
 
@@ -502,7 +457,7 @@ def _keep_knot(run, lane, first, width, kind):
     :param kind: kind of the knot, REGULAR or a joint limit.
     :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
-    state, knots, base = run.state[lane], run.partial.knots, _table_of(run.state[lane])
+    state, knots, base = run.state[lane], run.knots, _table_of(run.state[lane])
     number, direction, row = int(state[CURVE]), int(state[DIRECTION]), int(state[ROW])
     curve, new = run.curves[number], row + 1
     begin = base if direction == 0 else int(curve[TURN])
@@ -512,7 +467,7 @@ def _keep_knot(run, lane, first, width, kind):
     may_close = (
         kind == trace.REGULAR and row > begin and curve[DIRECTION_STATES + 1 - direction] != DONE
     )
-    if may_close and trace.is_closed(run.partial, row, new, begin):
+    if may_close and trace.is_closed(_partial(run), row, new, begin):
         kind = trace.CLOSED
     state[ROW], curve[LAST + direction] = new, new
     if kind == trace.REGULAR:
@@ -541,23 +496,22 @@ def _cross_off(run, lane, row):
     If another curve that is being followed has marked one of them, both are the same curve, so the other one is
     dropped.
     """
-    partial, c = run.partial, run.partial.curve
-    knots, mark = partial.knots, FOLLOWED + int(run.state[lane, CURVE])
-    width = knots[row + 1, ARC] - knots[row, ARC]
-    size, aside = run.joints.shape[0] // N, trace.aside_of(width)
-    for start in range(0, size, LANES):
-        bits = _fit_segment(run, row, c.held, start, aside)
+    knots, mark, held = run.knots, FOLLOWED + int(run.state[lane, CURVE]), run.curve.held
+    is_done, width = run.is_done, knots[row + 1, ARC] - knots[row, ARC]
+    aside = trace.aside_of(width)
+    for start in range(0, run.joints.shape[1], LANES):
+        bits = _fit_segment(run, row, held, start, aside)
         for k in range(N):
             if bits == 0:
                 break
             bits &= _fit_segment(run, row, k, start, aside)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i
-            if (bits >> i) & 1 == 0 or partial.is_done[seed] == mark:
+            if (bits >> i) & 1 == 0 or is_done[seed] == mark:
                 continue
-            if trace.lies_on(partial, row, row + 1, partial.seeds[seed], width):
-                other = partial.is_done[seed] - FOLLOWED
-                partial.is_done[seed], run.joints[c.held * size + seed] = mark, math.nan
+            if trace.lies_on(_partial(run), row, row + 1, run.seeds[seed], width):
+                other = is_done[seed] - FOLLOWED
+                is_done[seed], run.joints[held, seed] = mark, math.nan
                 if other >= 0:
                     _drop(run, other, mark)
 
@@ -569,11 +523,9 @@ def _fit_segment(run, row, k, start, aside):
 
     The joint must lie between its values at knots ``row`` and ``row + 1``, give or take ``aside`` [rad or m].
     """
-    knots, c = run.partial.knots, run.partial.curve
+    knots, c = run.knots, run.curve
     before, after = knots[row, k], knots[row + 1, k]
-    offset = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (
-        before + after
-    )
+    offset = lanes.load(run.joints[k], start) - 0.5 * (before + after)
     if not c.lower[k] > -math.inf:
         offset = lane_angles.wrapped(offset)
     reach = segments.BESIDE_CHORD * abs(after - before) + aside
@@ -588,8 +540,8 @@ def _replace_marks(run, mark, new):
     :param mark: the mark to replace.
     :param new: the new mark. With 0, segments are tested against the postures again; with any other mark they are not.
     """
-    is_done = run.partial.is_done
-    for seed in range(run.partial.seeds.shape[0]):
+    is_done = run.is_done
+    for seed in range(run.seeds.shape[0]):
         if is_done[seed] == mark:
             is_done[seed] = new
             _look_at(run, seed, new == 0)
@@ -598,9 +550,9 @@ def _replace_marks(run, mark, new):
 @inline_kernel
 def _look_at(run, seed, is_open):
     """Set whether further segments are tested against given posture ``seed`` (``is_open``)."""
-    held = run.partial.curve.held
-    value = run.partial.seeds[seed, held] if is_open else math.nan
-    run.joints[held * (run.joints.shape[0] // N) + seed] = value
+    held = run.curve.held
+    value = run.seeds[seed, held] if is_open else math.nan
+    run.joints[held, seed] = value
 
 
 @kernel
@@ -630,7 +582,7 @@ def _finish(run, curve, first, begin, last, more, end):
     :param more, end: rows of its second part; its arc lengths count from the end of the first part. ``more`` is 0 if
         there is one part only.
     """
-    knots, out, rows = run.partial.knots, run.whole.knots, last - begin + 1
+    knots, out, rows = run.knots, run.out, last - begin + 1
     count = rows + end - more + 1 if more > 0 else rows
     if first + count > out.shape[0]:
         return -1
@@ -654,11 +606,12 @@ def _leave(run, lane, first):
     :param first: first row of the output to write.
     :returns: number of knots, -1 if they do not fit.
     """
-    is_done, number = run.partial.is_done, int(run.state[lane, CURVE])
+    is_done, number = run.is_done, int(run.state[lane, CURVE])
     begun = int(run.curves[number, SEED])
     _drop(run, number, 0)
-    rows = trace.trace_one(run.whole, begun, first)
-    for seed in range(run.partial.seeds.shape[0]):
+    whole = trace.Tracing(run.out, run.seeds, is_done, run.curve)
+    rows = trace.trace_one(whole, begun, first)
+    for seed in range(run.seeds.shape[0]):
         if is_done[seed] == 1:
             _look_at(run, seed, False)
     for other in range(LANES):

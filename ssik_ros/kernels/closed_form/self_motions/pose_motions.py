@@ -60,12 +60,12 @@ def find(
     run = common.BranchRun(counters, ints, reals, seed, options, work, seeds.shape[0])
     if not common.begin(run, matrix_t):
         return NOT_RIGID
-    copy(target, common.target_of(run))
+    copy(target, common.work_of(run).target)
     if common.is_refused(run):
         return TOO_FAR
     held_search.collect(run, spread, places, stack, scratch)
     wanted = int(spread[held_search.WANTED])
-    pending = held_search.open_scratch(N, wanted, seeds.shape[0], scratch)[2]
+    pending = held_search.view_scratch(scratch, N, wanted, seeds.shape[0]).pending
     lower, upper = common.limits_of(run)
     count = int(pending[0])
     spread[held_search.TRIED] = count

@@ -35,11 +35,11 @@ the curves.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.closed_form.certification import newton_lanes
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points as cp,
@@ -49,7 +49,9 @@ from ssik_ros.kernels.closed_form.self_motions import (
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
 from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
+from ssik_ros.kernels.geometry.lane_poses import load_vector
 from ssik_ros.kernels.geometry.lanes import LANES
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 JOINT, ALONG, LENGTH, BEND = range(4)
 """Numbers of a bound: revolute joint whose axis contains the point; distance of the point from the joint's reference
@@ -96,36 +98,31 @@ class Proving(NamedTuple):
     ``bound`` and ``curve`` define the equations.
     """
 
-    state: np.ndarray
-    """(8, STATE) numbers of the eight lanes."""
-    numbers: np.ndarray
+    scratch: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of ``curve``."""
+    state: Annotated[Floats, LANES, STATE]
+    """Numbers of the eight lanes."""
+    numbers: Annotated[Floats, LANES * lp.NUMBERS]
     """Numbers of :mod:`lane_points`."""
-    held: np.ndarray
+    held: Annotated[Floats, 'LANES * ((size + LANES - 1) // LANES)']
     """Held joint of the given postures, padded to eights; NaN for postures already found on a curve."""
     is_on: np.ndarray
-    """(m,) integers: 1 for given postures that are proved to lie on a curve, else 0."""
+    """(size,) integers: 1 for given postures that are proved to lie on a curve, else 0."""
     seeds: np.ndarray
-    """(m, 7) given postures."""
+    """(size, 7) given postures."""
     knots: np.ndarray
     """(k, segments.COLUMNS) knots of all curves in turn."""
     goes_on: np.ndarray
     """(k,) integers: 0 for the last knot of each curve, else 1."""
     curve: cp.Curve
     """The chain and the pose."""
-    q: np.ndarray
-    """(7,) scratch."""
     bound: np.ndarray
     """(BOUND,) numbers JOINT, ALONG, LENGTH and BEND, which define the six functions that vanish at solutions."""
 
 
-@inline_kernel
-def scratch_size(seeds):
-    """
-    Return the size of the scratch of :func:`prove`, in numbers.
-
-    :param seeds: number of postures.
-    """
-    return cp.scratch_size() + N + LANES * STATE + lp.numbers_size() + seeds + LANES
+SCRATCH = Memory(Proving, 'size', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -176,25 +173,17 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
     Arguments are as for :func:`prove`.
     """
-    c = cp.open_curve(ints, reals, target, free, work)
-    at = cp.scratch_size()
-    q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
-    at += N + LANES * STATE
-    numbers = vector(work, at, lp.numbers_size())
-    size = LANES * ((seeds.shape[0] + LANES - 1) // LANES)
-    held = vector(work, at + lp.numbers_size(), size)
-    for i in range(size):
-        held[i] = seeds[i, c.held] if i < seeds.shape[0] else math.nan
-    for i in range(seeds.shape[0]):
-        is_on[i] = 0
+    c, size = cp.open_curve(ints, reals, target, free, work), seeds.shape[0]
+    run = _view(work, size, is_on, seeds, knots, goes_on, c, bound)
+    for i in range(run.held.shape[0]):
+        run.held[i] = seeds[i, c.held] if i < size else math.nan
+    vectors.fill(is_on, 0)
+    vectors.fill(c.q, 0.0)
     for lane in range(LANES):
-        state[lane, PHASE] = IDLE
-        for k in range(N):
-            # Idle lanes are computed, too, so give them valid numbers.
-            lp.set_number(numbers, lp.Q + k, lane, 0.0)
-            lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == 0 else 0.0)
-        lp.set_number(numbers, lp.AIM, lane, 0.0)
-    return Proving(state, numbers, held, is_on, seeds, knots, goes_on, c, q, bound)
+        run.state[lane, PHASE] = IDLE
+        # Idle lanes are computed, too, so give them valid numbers.
+        lp.place_holding(run.numbers, lane, c.q, 0)
+    return run
 
 
 @kernel
@@ -206,24 +195,16 @@ def _aim(run, lane, share):
 
     :param share: 0 at the first knot of the segment, 1 at the second one.
     """
-    state, knots, q, numbers = run.state[lane], run.knots, run.q, run.numbers
-    row, aim = int(state[ROW]), 0.0
+    state, knots, c = run.state[lane], run.knots, run.curve
+    row = int(state[ROW])
     state[NEXT], state[COUNT] = share, 0.0
     if run.goes_on[row] == 0:
-        for k in range(N):
-            lp.set_number(numbers, lp.Q + k, lane, knots[row, k])
-            lp.set_number(numbers, lp.ROW + k, lane, knots[row, TANGENT + k])
-            aim += knots[row, k] * knots[row, TANGENT + k]
+        lp.place_across(run.numbers, lane, knots[row], knots[row, TANGENT:])
     else:
         width = knots[row + 1, ARC] - knots[row, ARC]
-        segments.write_point(q, knots, row, row + 1, width, share)
-        for k in range(N):
-            lp.set_number(numbers, lp.Q + k, lane, q[k])
-        segments.write_slope(q, knots, row, row + 1, width, share)
-        for k in range(N):
-            lp.set_number(numbers, lp.ROW + k, lane, q[k])
-            aim += q[k] * lp.number_of(numbers, lp.Q + k, lane)
-    lp.set_number(numbers, lp.AIM, lane, aim)
+        segments.write_point(c.q, knots, row, row + 1, width, share)
+        segments.write_slope(c.row, knots, row, row + 1, width, share)
+        lp.place_across(run.numbers, lane, c.q, c.row)
 
 
 @kernel
@@ -235,12 +216,9 @@ def _write_equations(run):
     :returns: sine of the remaining rotation between tip and target in each lane; 2 if the rotation is large.
     """
     c, numbers, bound = run.curve, run.numbers, run.bound
-    area, at = vector(numbers, LANES * lp.Q, LANES * N), LANES * lp.ROWS * int(bound[JOINT])
+    area, at = vector(numbers, LANES * lp.Q, LANES * N), lp.ROWS * int(bound[JOINT])
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
-    point, axis = (
-        newton_lanes.load_three(numbers, at),
-        newton_lanes.load_three(numbers, at + 3 * LANES),
-    )
+    point, axis = load_vector(numbers, 0, at), load_vector(numbers, 0, at + 3)
     point = vectors.add(point, vectors.scale(bound[ALONG], axis))
     newton_lanes.write_columns(N, c.slides, point, numbers)
     scale = 1.0 / bound[LENGTH]
@@ -295,9 +273,8 @@ def _advance(run, lane):
         return _come_closer(run, lane)
     if not reach >= LEAST_RADIUS:
         return False
-    for k in range(N):
-        state[POINT + k] = lp.number_of(numbers, lp.Q + k, lane)
-        state[DIRECTION + k] = lp.number_of(numbers, lp.TANGENT + k, lane)
+    lp.read(state[POINT:], numbers, lp.Q, lane)
+    lp.read(state[DIRECTION:], numbers, lp.TANGENT, lane)
     state[INVERSE_KAPPA], state[REACH], state[LOW] = free, reach, low
     state[HERE], state[PHASE] = state[NEXT], GO
     _mark(run, state)

@@ -30,15 +30,15 @@ Two or three forward passes and eliminations for each posture.
 """
 
 import math
+from typing import Annotated, NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, vector
-from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, TANGENT
+from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.rows.views import Floats, Memory
 
-POSTURES = 4 * N
-"""Numbers of the postures in the scratch, which lie before the scratch of their measurement."""
 MISSED_PEAK = 1e-5
 """Largest distance of a posture beyond a limit that a cubic below the joint's peak can explain [rad or m]."""
 CORRECTION_ROUNDING = 1e-10
@@ -52,10 +52,18 @@ DOUBTFUL_DISTANCE = 0.02
 """Cubics whose distances differ by less than this are compared on the curve itself [rad]."""
 
 
-@inline_kernel
-def scratch_size():
-    """Return the size of the scratch of this module's functions, in numbers."""
-    return cp.scratch_size() + POSTURES + certify.scratch_size(N)
+class ReadoutScratch(NamedTuple):
+    """Scratch of this module's functions."""
+
+    curve: Annotated[Floats, 'cp.scratch_size()']
+    """Scratch of :mod:`curve_points`."""
+    aim: Annotated[Floats, N]
+    """Posture to which the nearest one is searched for."""
+
+
+SCRATCH = Memory(ReadoutScratch, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 @kernel
@@ -74,9 +82,8 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
-    c = cp.open_curve(ints, reals, target, free, work)
-    q = vector(work, cp.scratch_size(), N)
-    scratch = vector(work, cp.scratch_size() + POSTURES, certify.scratch_size(N))
+    c = cp.open_curve(ints, reals, target, free, _view(work).curve)
+    q = c.q
     for i in range(arcs.shape[0]):
         _read(c, q, knots, arcs[i])
         for k in range(N):
@@ -84,7 +91,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
             if c.lower[k] - CORRECTION_ROUNDING <= q[k] <= c.upper[k] + CORRECTION_ROUNDING:
                 q[k] = min(max(q[k], c.lower[k]), c.upper[k])
             out[i, k] = q[k]
-        certify.measure(c.axes, c.points, c.home, N, c.slides, q, c.target, errors[i], scratch)
+        cp.measure(c, q, errors[i])
 
 
 @kernel
@@ -114,9 +121,8 @@ def _read(c, q, knots, arc):
     """
     row = _segment_of(knots, arc)
     if knots.shape[0] == 1:
-        for k in range(N):
-            q[k] = knots[0, k]
-            c.tangent[k] = knots[0, TANGENT + k]
+        vectors.copy(q, knots[0])
+        vectors.copy(c.tangent, knots[0, TANGENT:])
         return
     width = knots[row + 1, ARC] - knots[row, ARC]
     share = min(max((arc - knots[row, ARC]) / width, 0.0), 1.0) if width > 0.0 else 0.0
@@ -137,8 +143,7 @@ def _read_share(c, q, knots, row, width, share):
     segments.write_point(q, knots, row, row + 1, width, share)
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.dot(c.row, c.row) < 0.5:
-        for k in range(N):
-            c.row[k] = knots[row, TANGENT + k]
+        vectors.copy(c.row, knots[row, TANGENT:])
     cp.correct_exactly(c, q, cp.dot(c.row, q))
     for k in range(N):
         low, high = c.lower[k], c.upper[k]
@@ -147,12 +152,11 @@ def _read_share(c, q, knots, row, width, share):
             q[k] = limit
             along = c.tangent[k]
             if abs(along) > LEAST_PART:
-                cp.fix_joint(c, k)
+                vectors.write_unit(c.row, k)
                 cp.correct_exactly(c, q, limit)
                 q[k] = limit
-                for j in range(N):
-                    # With the row of this joint, its component of the tangent is positive: restore the direction.
-                    c.tangent[j] = c.tangent[j] if along > 0.0 else -c.tangent[j]
+                # With the row of this joint, its component of the tangent is positive: restore the direction.
+                vectors.stretch(c.tangent, math.copysign(1.0, along), N)
 
 
 @kernel
@@ -168,9 +172,9 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
     :param count: number of leading joints in the distance.
     :param knots, ints, reals, target, free, work: as for :func:`write_postures`.
     """
-    c = cp.open_curve(ints, reals, target, free, work)
-    there = vector(work, cp.scratch_size(), N)
-    aim = vector(work, cp.scratch_size() + N, N)
+    room = _view(work)
+    c, aim = cp.open_curve(ints, reals, target, free, room.curve), room.aim
+    there = c.q
     best, best_arc, about = math.inf, 0.0, math.inf
     for turn in range(2):
         for row in range(knots.shape[0]):
@@ -199,8 +203,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
                     distance += (there[k] - aim[k]) ** 2
                 if distance < best:
                     best, best_arc = distance, knots[row, ARC] + share * width
-                    for k in range(N):
-                        q[k] = there[k]
+                    vectors.copy(q, there)
     return best_arc
 
 

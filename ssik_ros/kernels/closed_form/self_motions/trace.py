@@ -48,6 +48,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.self_motions import curve_points as cp, segments
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
+from ssik_ros.kernels.geometry import vectors
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 
 REGULAR, LIMIT, CLOSED, FOLD, CROSSING, SINGULAR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
@@ -103,14 +104,6 @@ class Tracing(NamedTuple):
     """(m,) integers: 1 for postures that a curve has passed."""
     curve: cp.Curve
     """The chain, the pose, and scratch for points of a curve."""
-    q: np.ndarray
-    """(7,) scratch."""
-
-
-@inline_kernel
-def scratch_size():
-    """Return how many numbers of scratch a trace needs."""
-    return cp.scratch_size() + N
 
 
 @inline_kernel
@@ -139,13 +132,11 @@ def trace_one(run, seed, first):
     if first + 2 >= knots.shape[0]:
         return -1
     run.is_done[seed] = 1
-    for k in range(N):
-        knots[first, k] = run.seeds[seed, k]
+    vectors.put(knots[first], run.seeds[seed], N)
     knots[first, ARC], knots[first, KIND], knots[first, segments.LEAST_PIVOT] = 0.0, REGULAR, 0.0
     sign = cp.write_first_tangent(c, knots[first])
     if sign == 0.0:
-        for k in range(N):
-            knots[first, TANGENT + k] = 0.0
+        vectors.fill(knots[first, TANGENT:ARC], 0.0)
         knots[first, KIND] = SINGULAR
         return 1
     for k in range(N):
@@ -247,7 +238,7 @@ def next_step(step, miss):
 @kernel
 def write_prediction(q, run, row, first, step):
     """
-    Write the posture predicted one step after a knot; return its scalar product with the knot's tangent.
+    Write the posture predicted one step after a knot.
 
     :param q: (7,) out.
     :param run: a :class:`Tracing`.
@@ -255,7 +246,7 @@ def write_prediction(q, run, row, first, step):
     :param first: row of the first knot of the curve.
     :param step: distance along the curve [rad].
     """
-    knots, aim, ahead = run.knots, 0.0, 0.0
+    knots, ahead = run.knots, 0.0
     width = knots[row, ARC] - knots[row - 1, ARC] if row > first else 0.0
     before = knots[row - 1, ARC] - knots[row - 2, ARC] if row > first + 1 else 0.0
     # Integrate the tangent as a polynomial through the last three knots.
@@ -272,12 +263,9 @@ def write_prediction(q, run, row, first, step):
         q[k] = knots[row, k] + step * (tangent + step * rise)
         ahead += tangent * (q[k] - knots[row, k])
     # If tangents turn sharply, the polynomial may lead backwards.
-    is_ahead = abs(ahead - step) <= LARGEST_BEND * step
-    for k in range(N):
-        if not is_ahead:
+    if not abs(ahead - step) <= LARGEST_BEND * step:
+        for k in range(N):
             q[k] = knots[row, k] + step * knots[row, TANGENT + k]
-        aim += knots[row, TANGENT + k] * q[k]
-    return aim
 
 
 @kernel
@@ -292,20 +280,17 @@ def _take_step(run, row, first, step):
     :param step: length of the step [rad].
     """
     knots, c = run.knots, run.curve
-    aim = write_prediction(knots[row + 1], run, row, first, step)
-    for k in range(N):
-        c.row[k] = knots[row, TANGENT + k]
+    write_prediction(knots[row + 1], run, row, first, step)
+    vectors.copy(c.row, knots[row, TANGENT:])
+    aim = cp.dot(c.row, knots[row + 1])
     determinant = cp.correct(c, knots[row + 1], aim, min(NEAR_ENOUGH, PART_OF_STEP * step), STEPS)
     if determinant == 0.0 or not c.facts[cp.MISS] <= max(
         min(LARGEST_PREDICTION_MISS, 0.3 * step), 1e-7
     ):
         return 0.0
-    cosine = 0.0
-    for k in range(N):
-        knots[row + 1, TANGENT + k] = c.tangent[k]
-        knots[row + 1, segments.LEAST_PIVOT] = c.facts[cp.PIVOT]
-        cosine += c.tangent[k] * knots[row, TANGENT + k]
-    return determinant if cosine >= LEAST_COSINE else 0.0
+    vectors.put(knots[row + 1, TANGENT:], c.tangent, N)
+    knots[row + 1, segments.LEAST_PIVOT] = c.facts[cp.PIVOT]
+    return determinant if cp.dot(c.tangent, c.row) >= LEAST_COSINE else 0.0
 
 
 @kernel
@@ -327,17 +312,15 @@ def _meet_limit(run, row, width, miss):
         if is_peak:
             return REGULAR, share
         limit = c.upper[joint] if side > 0.0 else c.lower[joint]
-        segments.write_point(run.q, knots, row, row + 1, width, share)
-        cp.fix_joint(c, joint)
-        run.q[joint] = limit
-        if cp.correct_exactly(c, run.q, limit) == 0.0:
+        segments.write_point(c.q, knots, row, row + 1, width, share)
+        vectors.write_unit(c.row, joint)
+        c.q[joint] = limit
+        if cp.correct_exactly(c, c.q, limit) == 0.0:
             return REGULAR, 0.5
-        run.q[joint] = limit
-        along = 0.0
+        c.q[joint] = limit
+        along = cp.dot(c.tangent, knots[row, TANGENT:])
         for k in range(N):
-            along += c.tangent[k] * knots[row, TANGENT + k]
-        for k in range(N):
-            knots[row + 1, k] = run.q[k]
+            knots[row + 1, k] = c.q[k]
             knots[row + 1, TANGENT + k] = c.tangent[k] if along >= 0.0 else -c.tangent[k]
         width = segments.length_of(knots, row, row + 1)
         kind = limit_kind(joint, side)
@@ -399,13 +382,10 @@ def _insert_crossing(run, row):
             low = middle
         else:
             high = middle
-    for column in range(segments.COLUMNS):
-        knots[row + 2, column] = knots[row + 1, column]
+    vectors.copy(knots[row + 2], knots[row + 1])
     middle = 0.5 * (low + high)
     segments.write_point(knots[row + 1], knots, row, row + 2, width, middle)
-    segments.write_slope(run.q, knots, row, row + 2, width, middle)
-    for k in range(N):
-        knots[row + 1, TANGENT + k] = run.q[k]
+    segments.write_slope(knots[row + 1, TANGENT:], knots, row, row + 2, width, middle)
     knots[row + 1, ARC] = knots[row, ARC] + middle * width
     knots[row + 1, KIND], knots[row + 1, segments.LEAST_PIVOT] = CROSSING, 0.0
     return row + 2
@@ -420,9 +400,9 @@ def _determinant_at(run, row, width, share):
     :param share: place on the segment's cubic, from 0 to 1.
     """
     c = run.curve
-    segments.write_point(run.q, run.knots, row, row + 1, width, share)
+    segments.write_point(c.q, run.knots, row, row + 1, width, share)
     segments.write_slope(c.row, run.knots, row, row + 1, width, share)
-    return cp.solve_there(c, run.q, cp.dot(c.row, run.q))
+    return cp.solve_there(c, c.q, cp.dot(c.row, c.q))
 
 
 @kernel
@@ -466,7 +446,7 @@ def aside_of(width):
 @kernel
 def lies_on(run, a, b, q, width):
     """
-    Return whether a posture lies on the curve between two neighbouring knots; ``run.q`` is overwritten.
+    Return whether a posture lies on the curve between two neighbouring knots; ``run.curve.q`` is overwritten.
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
@@ -483,14 +463,11 @@ def lies_on(run, a, b, q, width):
     segments.write_slope(c.row, knots, a, b, width, min(max(share, 0.0), 1.0))
     aim = 0.0
     for k in range(N):
-        change = segments.wrapped(q[k] - run.q[k], c.lower[k])
-        aim += c.row[k] * (run.q[k] + change)
-    if cp.correct_exactly(c, run.q, aim) == 0.0:
+        change = segments.wrapped(q[k] - c.q[k], c.lower[k])
+        aim += c.row[k] * (c.q[k] + change)
+    if cp.correct_exactly(c, c.q, aim) == 0.0:
         return False
-    total = 0.0
-    for k in range(N):
-        total += segments.wrapped(q[k] - run.q[k], c.lower[k]) ** 2
-    return math.sqrt(total) <= CHORD_POINT_DISTANCE
+    return _distance(c, q) <= CHORD_POINT_DISTANCE
 
 
 @kernel
@@ -498,12 +475,18 @@ def _gap(run, a, b, q, width, share):
     """
     Return the distance in joint space between q and the cubic of knots a and b, at a share of the cubic [rad].
 
-    The cubic's posture at this share is written into ``run.q``.
+    The cubic's posture at this share is written into ``run.curve.q``.
     """
-    segments.write_point(run.q, run.knots, a, b, width, share)
+    segments.write_point(run.curve.q, run.knots, a, b, width, share)
+    return _distance(run.curve, q)
+
+
+@inline_kernel
+def _distance(c, q):
+    """Return the distance in joint space between ``q`` (7,) and the posture ``c.q`` of a curve [rad]."""
     total = 0.0
     for k in range(N):
-        total += segments.wrapped(q[k] - run.q[k], run.curve.lower[k]) ** 2
+        total += segments.wrapped(q[k] - c.q[k], c.lower[k]) ** 2
     return math.sqrt(total)
 
 
@@ -520,9 +503,8 @@ def is_closed(run, row, last, first):
     """
     knots, low = run.knots, run.curve.lower
     for a in range(row, last):
-        width, along = knots[a + 1, ARC] - knots[a, ARC], 0.0
-        for k in range(N):
-            along += knots[a, TANGENT + k] * knots[first, TANGENT + k]
+        width = knots[a + 1, ARC] - knots[a, ARC]
+        along = cp.dot(knots[a, TANGENT:], knots[first, TANGENT:])
         if along <= 0.0 or not lies_on(run, a, a + 1, knots[first], width):
             continue
         for k in range(N):

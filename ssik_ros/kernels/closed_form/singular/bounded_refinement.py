@@ -31,11 +31,9 @@ References
 [Fan2005], [Stark1995]
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular.singular_refinement import (
@@ -46,7 +44,7 @@ from ssik_ros.kernels.closed_form.singular.singular_refinement import (
 )
 from ssik_ros.kernels.geometry.vectors import copy
 from ssik_ros.kernels.rows import bounded_squares
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 LEAST_BOUNDED_DAMPING = 1e-9
 """Smallest damping that is added to the Jacobian; it keeps steps small along directions in which nothing changes."""
@@ -69,45 +67,23 @@ class BoundedScratch(NamedTuple):
     far, ``squares`` scratch of the solver.
     """
 
-    table: np.ndarray
-    """(6 + n, n + 1) Jacobian over the damping, then the error."""
-    bounds: np.ndarray
-    """(2, n) least and largest step."""
-    step: np.ndarray
-    """(n,) step, in radians and units of length."""
-    best: np.ndarray
-    """(n,) best posture so far."""
-    squares: np.ndarray
+    certification: Annotated[Floats, 'certify.scratch_size(n)']
+    """Scratch of :func:`write_equations`."""
+    table: Annotated[Floats, 'ROWS + n', 'n + 1']
+    """Jacobian over the damping, then the error."""
+    bounds: Annotated[Floats, 2, 'n']
+    """Least and largest step."""
+    step: Annotated[Floats, 'n']
+    """Step, in radians and units of length."""
+    best: Annotated[Floats, 'n']
+    """Best posture so far."""
+    squares: Annotated[Floats, 'bounded_squares.scratch_size(ROWS + n, n)']
     """Scratch of :func:`bounded_squares.solve_within`."""
 
 
-@inline_kernel
-def scratch_size(n):
-    """
-    Return the size of the scratch of :func:`refine_within` for a chain of n joints, in numbers.
-
-    :param n: number of joints.
-    """
-    rows = ROWS + n
-    size = rows * (n + 1) + 4 * n + bounded_squares.scratch_size(rows, n)
-    return certify.scratch_size(n) + size
-
-
-@inline_kernel
-def view_scratch(scratch, n):
-    """Return a :class:`BoundedScratch` of views of a flat array, for a chain of n joints."""
-    rows, table = ROWS + n, certify.scratch_size(n)
-    bounds = table + rows * (n + 1)
-    step = bounds + 2 * n
-    best = step + n
-    squares = best + n
-    return BoundedScratch(
-        matrix(scratch, table, rows, n + 1),
-        matrix(scratch, bounds, 2, n),
-        vector(scratch, step, n),
-        vector(scratch, best, n),
-        vector(scratch, squares, bounded_squares.scratch_size(rows, n)),
-    )
+SCRATCH = Memory(BoundedScratch, 'n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -129,7 +105,7 @@ def refine_within(
     room = view_scratch(scratch, n)
     table, step, best = room.table, room.step, room.best
     least, largest = room.bounds[0], room.bounds[1]
-    error = here = write_equations(table, q, aim, scratch)
+    error = here = write_equations(table, q, aim, room.certification)
     copy(best, q)
     damping, refusals, uphill = 1.0, 0, 0
     for _ in range(most_steps):
@@ -149,7 +125,7 @@ def refine_within(
                 q[v] = upper[v]
             else:
                 q[v] += step[v] * (unit if is_slide(slides, v) else 1.0)
-        here = write_equations(table, q, aim, scratch)
+        here = write_equations(table, q, aim, room.certification)
         if here < error:
             copy(best, q)
             error, damping, refusals, uphill = here, damping * BOUNDED_SHRINK, 0, 0
@@ -157,11 +133,11 @@ def refine_within(
             uphill += 1
         else:
             copy(q, best)
-            here = write_equations(table, q, aim, scratch)
+            here = write_equations(table, q, aim, room.certification)
             damping, refusals, uphill = damping * MORE, refusals + 1, 0
     copy(q, best)
-    write_equations(table, q, aim, scratch)
-    return certify.residual(vector(scratch, at(certify.POSE, n), 12), target)
+    write_equations(table, q, aim, room.certification)
+    return certify.residual(certify.view_scratch(room.certification, n).pose, target)
 
 
 @kernel

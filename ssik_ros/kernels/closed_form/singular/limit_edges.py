@@ -25,13 +25,12 @@ many, 8 ms.
 
 import math
 
-from ssik_ros.kernels._jit import kernel, vector
+from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular.singular_refinement import Aim
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.rows.places import at
 
 MOST_JOINTS = 8
 """Most joints of a chain whose edges and faces are tried."""
@@ -166,9 +165,9 @@ def _put_on_corner(q, corner, moving, swept, lower, upper):
 def _squared_error(q, aim, scratch):
     """Return the squared Frobenius norm of the tip pose at q minus the target; lengths are divided by ``aim.unit``."""
     n, target = aim.n, aim.target
-    screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
-    pose = vector(scratch, at(certify.POSE, n), 12)
-    certify.evaluate(aim.axes, aim.points, aim.home, n, aim.slides, q, screws, pose)
+    room = certify.view_scratch(scratch, n)
+    pose = room.pose
+    certify.evaluate(aim.axes, aim.points, aim.home, n, aim.slides, q, room.screws, pose)
     total = 0.0
     for i in range(9):
         total += (pose[i] - target[i]) ** 2

@@ -28,15 +28,13 @@ References
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.closed_form.certification import certify
-from ssik_ros.kernels.closed_form.singular import singular_values
-from ssik_ros.kernels.closed_form.singular.singular_refinement import Aim, ROWS, write_equations
-from ssik_ros.kernels.rows import bounded_squares
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
+from ssik_ros.kernels.closed_form.singular.singular_refinement import ROWS
+from ssik_ros.kernels.rows import bounded_squares, singular_values
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 MOST_STEPS = 15
 LONGEST_EDGE_STEP = 0.3
@@ -49,68 +47,38 @@ EXTRA = ROWS + 1
 
 class EdgeScratch(NamedTuple):
     """
-    Views of the scratch of :func:`move_to_edge`, for m joints that may move.
+    Views of the scratch of :func:`move_to_edge`, for n joints of which m may move.
 
     ``motions`` (6, m + 1) is the Jacobian, then the error; ``force`` (6,) the direction u that no joint feels.
     ``turned``, ``values`` and ``vectors`` are the singular value decomposition that gives u. ``equations``, ``bounds``,
     ``squares`` and ``step`` are the least-squares problem of a Newton step and its solution.
     """
 
-    motions: np.ndarray
-    """(6, m + 1) Jacobian of the moving joints, then the error."""
-    turned: np.ndarray
-    """(m, 6) transposed Jacobian, for its singular values."""
-    values: np.ndarray
-    """(6,) singular values."""
-    vectors: np.ndarray
-    """(6, 6) right singular vectors of the transposed Jacobian."""
-    force: np.ndarray
-    """(6,) the direction u."""
-    equations: np.ndarray
-    """(m + 7, m + 8) matrix and right side of the equations."""
-    step: np.ndarray
-    """(m + 7,) changes of joints, direction and distance."""
-    bounds: np.ndarray
-    """(2, m + 7) infinite bounds of the step."""
-    squares: np.ndarray
+    refinement: Annotated[Floats, 'sr.scratch_size(n)']
+    """Scratch of :mod:`singular_refinement`."""
+    motions: Annotated[Floats, ROWS, 'm + 1']
+    """Jacobian of the moving joints, then the error."""
+    turned: Annotated[Floats, 'm', ROWS]
+    """Transposed Jacobian, for its singular values."""
+    values: Annotated[Floats, ROWS]
+    """Singular values."""
+    vectors: Annotated[Floats, ROWS, ROWS]
+    """Right singular vectors of the transposed Jacobian."""
+    force: Annotated[Floats, ROWS]
+    """The direction u."""
+    equations: Annotated[Floats, 'm + EXTRA', 'm + EXTRA + 1']
+    """Matrix and right side of the equations."""
+    step: Annotated[Floats, 'm + EXTRA']
+    """Changes of joints, direction and distance."""
+    bounds: Annotated[Floats, 2, 'm + EXTRA']
+    """Infinite bounds of the step."""
+    squares: Annotated[Floats, 'bounded_squares.scratch_size(m + EXTRA, m + EXTRA)']
     """Scratch of :func:`bounded_squares.solve_within`."""
 
 
-@inline_kernel
-def scratch_size(n):
-    """
-    Return the size of the scratch of :func:`move_to_edge` for a chain of n joints, in numbers.
-
-    :param n: number of joints.
-    """
-    m = n + EXTRA
-    size = ROWS * (n + 1) + 6 * n + 6 + 36 + 6 + m * (m + 1) + 3 * m
-    return certify.scratch_size(n) + size + bounded_squares.scratch_size(m, m)
-
-
-@inline_kernel
-def view_scratch(scratch, n, moving):
-    """Return an :class:`EdgeScratch` of views of a flat array, for a chain of n joints of which ``moving`` may move."""
-    m, motions = moving + EXTRA, certify.scratch_size(n)
-    turned = motions + ROWS * (moving + 1)
-    values = turned + 6 * moving
-    vectors = values + 6
-    force = vectors + 36
-    equations = force + 6
-    step = equations + m * (m + 1)
-    bounds = step + m
-    squares = bounds + 2 * m
-    return EdgeScratch(
-        matrix(scratch, motions, ROWS, moving + 1),
-        matrix(scratch, turned, moving, 6),
-        vector(scratch, values, 6),
-        matrix(scratch, vectors, 6, 6),
-        vector(scratch, force, 6),
-        matrix(scratch, equations, m, m + 1),
-        vector(scratch, step, m),
-        matrix(scratch, bounds, 2, m),
-        vector(scratch, squares, bounded_squares.scratch_size(m, m)),
-    )
+SCRATCH = Memory(EdgeScratch, 'n, m', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -124,14 +92,14 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
     :param free: (n,) indices of the joints; the first ``moving`` of them may move.
     :param moving: number of joints that may move.
-    :param scratch: (scratch_size(n),) numbers.
+    :param scratch: (scratch_size(n, moving),) numbers.
     """
-    aim = Aim(axes, points, home, n, slides, free, moving, target, unit)
+    aim = sr.Aim(axes, points, home, n, slides, free, moving, target, unit)
     room = view_scratch(scratch, n, moving)
     force, step, distance = room.force, room.step, 0.0
     for k in range(moving + EXTRA):
         room.bounds[0, k], room.bounds[1, k] = -math.inf, math.inf
-    write_equations(room.motions, q, aim, scratch)
+    sr.write_equations(room.motions, q, aim, room.refinement)
     _write_force(room, moving)
     for i in range(ROWS):
         distance += force[i] * room.motions[i, moving]
@@ -151,7 +119,7 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
         for i in range(ROWS):
             force[i] += share * step[moving + i]
         distance += share * step[moving + ROWS]
-        write_equations(room.motions, q, aim, scratch)
+        sr.write_equations(room.motions, q, aim, room.refinement)
 
 
 @kernel

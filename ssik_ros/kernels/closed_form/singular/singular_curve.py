@@ -32,17 +32,18 @@ About fifty forward passes for an isolated solution, some six hundred for a curv
 """
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify, ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.vectors import copy, largest_of
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 PLACES = 9
 """Number of places at which g is measured."""
@@ -91,27 +92,42 @@ NOT_NEAREST = 1e3
 ISOLATED = 0
 CURVE = 1
 
-HERE, BEFORE, TRIED_POINT, BEST, ALONG, LAST = (
-    (8, 180),
-    (9, 180),
-    (10, 180),
-    (11, 180),
-    (12, 180),
-    (12, 186),
-)
-"""Places in the scratch, after the scratch of a refinement: four postures (n,) on a curve, then two directions (6,)."""
-OTHER, MEASURED, POLYNOMIAL, ERRORS, END = (8, 180), (9, 180), (9, 189), (9, 198), (14, 252)
-"""Places of the same memory at a single point: a posture (n,), g and its polynomial (9,), errors (9, 6)."""
 
-
-@inline_kernel
-def scratch_size(n):
+class CurveScratch(NamedTuple):
     """
-    Return the size of the scratch of this module's functions for a chain of n joints, in numbers.
+    Scratch of this module's functions for a chain of n joints.
 
-    :param n: number of joints.
+    It begins with the scratch of a refinement. Postures and directions are of a curve that is followed; ``other``,
+    ``measured``, ``polynomial`` and ``errors`` are for a single point.
     """
-    return at(END, n)
+
+    refinement: Annotated[Floats, 'sr.scratch_size(n)']
+    """Scratch of :mod:`singular_refinement`, which gets the whole array."""
+    here: Annotated[Floats, 'n']
+    """Point after the last stride."""
+    before: Annotated[Floats, 'n']
+    """Point before it."""
+    near: Annotated[Floats, 'n']
+    """A point that may represent the curve."""
+    best: Annotated[Floats, 'n']
+    """The best of these so far."""
+    along: Annotated[Floats, 6]
+    """Direction of the curve."""
+    last: Annotated[Floats, 6]
+    """Direction of the last stride, or another one."""
+    other: Annotated[Floats, 'n']
+    """Corrected posture next to the point."""
+    measured: Annotated[Floats, PLACES]
+    """The numbers g."""
+    polynomial: Annotated[Floats, PLACES]
+    """Coefficients of the polynomial through them."""
+    errors: Annotated[Floats, PLACES, 'sr.ROWS']
+    """Pose errors at the places."""
+
+
+SCRATCH = Memory(CurveScratch, 'n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -275,10 +291,8 @@ def examine(q, along, aim, exact, scratch):
     :param scratch: (scratch_size(n),) scratch.
     :returns: ISOLATED (0) or CURVE (1).
     """
-    n = aim.n
-    other, g = vector(scratch, at(OTHER, n), n), vector(scratch, at(MEASURED, n), PLACES)
-    a = vector(scratch, at(POLYNOMIAL, n), PLACES)
-    errors = matrix(scratch, at(ERRORS, n), PLACES, sr.ROWS)
+    room = view_scratch(scratch, aim.n)
+    other, g, a, errors = room.other, room.measured, room.polynomial, room.errors
     copy(other, q)
     best = correct(other, q, along, 0.0, aim, scratch)
     is_curve = False
@@ -428,9 +442,8 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
     :param trace: (n,) scratch.
     :param scratch: (scratch_size(n),) numbers.
     """
-    n = aim.n
-    here, before = vector(scratch, at(HERE, n), n), vector(scratch, at(BEFORE, n), n)
-    along, last = vector(scratch, at(ALONG, n), 6), vector(scratch, at(LAST, n), 6)
+    room = view_scratch(scratch, aim.n)
+    here, before, along, last = room.here, room.before, room.along, room.last
     copy(here, start)
     copy(along, tangent)
     for stride in range(MOST_STRIDES):
@@ -466,10 +479,9 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     :param trace: (MOST_STRIDES + 1, n) out: points of the curve, one row more than strides.
     :param scratch: (scratch_size(n),) numbers.
     """
-    n = aim.n
-    here, before = vector(scratch, at(HERE, n), n), vector(scratch, at(BEFORE, n), n)
-    near, best = vector(scratch, at(TRIED_POINT, n), n), vector(scratch, at(BEST, n), n)
-    last, tangent = vector(scratch, at(ALONG, n), 6), vector(scratch, at(LAST, n), 6)
+    room = view_scratch(scratch, aim.n)
+    here, before, near, best = room.here, room.before, room.near, room.best
+    last, tangent = room.along, room.last
     copy(here, q)
     copy(best, q)
     copy(trace[0], q)

@@ -21,9 +21,13 @@ Cost
 2 k^2 + 2 k + 1 forward passes and two decompositions of 6x6 matrices for each of three steps.
 """
 
-from ssik_ros.kernels._jit import kernel, matrix, vector
-from ssik_ros.kernels.closed_form.singular import singular_refinement as sr, singular_values
+from typing import Annotated, NamedTuple
+
+from ssik_ros.kernels._jit import kernel
+from ssik_ros.kernels.closed_form.singular import singular_refinement as sr
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
+from ssik_ros.kernels.rows import singular_values
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 STEPS = 3
 SIDE = 1e-3
@@ -33,15 +37,31 @@ SAYS_NOTHING = 1e-6
 LARGEST_CORRECTION = 1e-3
 """Longest correction of a solution [rad]; the error of the given solution is smaller."""
 
-AT_RIGHT = 42
-AT_VALUES = AT_RIGHT + 36
-AT_LEFT = AT_VALUES + 6
-AT_FIRST = AT_LEFT + 36
-AT_SECOND = AT_FIRST + 36
-AT_NORMAL = AT_SECOND + 36
-AT_TABLE = AT_NORMAL + 42
-SCRATCH = AT_TABLE + 42
-"""Size of the scratch of :func:`sharpen` in addition to the scratch of a refinement, in numbers."""
+
+class PointScratch(NamedTuple):
+    """Scratch of :func:`sharpen` in addition to the scratch of a refinement."""
+
+    system: Annotated[Floats, sr.ROWS, 7]
+    """Equations at the solution."""
+    right: Annotated[Floats, 6, 6]
+    """Right singular vectors of the Jacobian."""
+    values: Annotated[Floats, 6]
+    """Its singular values."""
+    left: Annotated[Floats, 6, 6]
+    """Its left singular vectors."""
+    one: Annotated[Floats, 6, 6]
+    """Derivative of the Jacobian along a null vector."""
+    two: Annotated[Floats, 6, 6]
+    """Its derivative along another one."""
+    normal: Annotated[Floats, 6, 7]
+    """Normal equations, then their solution."""
+    table: Annotated[Floats, sr.ROWS, 7]
+    """Equations at other postures."""
+
+
+SCRATCH = Memory(PointScratch, '', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -111,14 +131,11 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
     :param nulls: number of null vectors.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param probe: (n,) scratch.
-    :param extra: (SCRATCH,) scratch.
+    :param extra: (scratch_size(),) scratch.
     :param scratch: (6 n + 12,) scratch.
     """
     count = aim.moving
-    system, right = matrix(extra, 0, sr.ROWS, 7), matrix(extra, AT_RIGHT, 6, 6)
-    values, left = vector(extra, AT_VALUES, 6), matrix(extra, AT_LEFT, 6, 6)
-    one, two = matrix(extra, AT_FIRST, 6, 6), matrix(extra, AT_SECOND, 6, 6)
-    normal, table = matrix(extra, AT_NORMAL, 6, 7), matrix(extra, AT_TABLE, sr.ROWS, 7)
+    system, right, values, left, one, two, normal, table = view_scratch(extra)
     first, skipped = count - nulls, sr.ROWS - nulls
     for _ in range(STEPS):
         sr.write_equations(system, q, aim, scratch)

@@ -27,11 +27,11 @@ Cost
 About five forward passes for a regular candidate; for others, the cost of :mod:`singular_curve`.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.closed_form.certification.nearby_branches import smallest_pivot
@@ -39,11 +39,11 @@ from ssik_ros.kernels.closed_form.singular import (
     singular_curve as sc,
     singular_points as sp,
     singular_refinement as sr,
-    singular_values,
 )
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.vectors import copy, fill
-from ssik_ros.kernels.rows.places import after, at
+from ssik_ros.kernels.rows import singular_values
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 REGULAR_SINGULAR_VALUE = 1e-5
 """Singular value above which the Jacobian is regular, with lengths in the chain's unit."""
@@ -71,18 +71,6 @@ CURVES = 4
 MOST_SINGULAR_SOLUTIONS = 16
 """Most solutions at singular postures that are returned."""
 
-# Places of the parts of the scratch, see Place; the found solutions come first.
-AT_Q = MOST_SINGULAR_SOLUTIONS, 0
-AT_PROBE = MOST_SINGULAR_SOLUTIONS + 1, 0
-AT_IS_POINT = MOST_SINGULAR_SOLUTIONS + 2, 0
-AT_VALUES = after(AT_IS_POINT, 0, MOST_SINGULAR_SOLUTIONS)
-AT_VECTORS = after(AT_VALUES, 0, 6)
-AT_ALONG = after(AT_VECTORS, 0, 36)
-AT_STRIDES = after(AT_ALONG, 0, 6)
-AT_TRACES = after(AT_STRIDES, 0, CURVES)
-AT_EXTRA = after(AT_TRACES, CURVES * (sc.MOST_STRIDES + 1), 0)
-AT_REST = after(AT_EXTRA, 0, sp.SCRATCH)
-
 
 class Place(NamedTuple):
     """
@@ -93,28 +81,33 @@ class Place(NamedTuple):
     were followed, ``strides`` their lengths in steps. The rest is scratch. All are views of one flat array.
     """
 
-    solutions: np.ndarray
-    """(16, n) solutions."""
-    is_point: np.ndarray
-    """(16,) 1 for singular solutions, which may lie on a curve, else 0."""
-    q: np.ndarray
-    """(1, n) the solution under examination."""
-    probe: np.ndarray
-    """(n,) a posture near the solution under examination."""
-    values: np.ndarray
-    """(6,) singular values."""
-    vectors: np.ndarray
-    """(6, 6) right singular vectors; null vectors are in the last columns."""
-    along: np.ndarray
-    """(6,) direction of a curve."""
-    strides: np.ndarray
-    """(CURVES,) followed length of each curve, in strides."""
-    traces: np.ndarray
-    """(CURVES, MOST_STRIDES + 1, n) points of each curve, as a flat array."""
-    extra: np.ndarray
+    solutions: Annotated[Floats, MOST_SINGULAR_SOLUTIONS, 'n']
+    """Solutions."""
+    q: Annotated[Floats, 1, 'n']
+    """The solution under examination."""
+    probe: Annotated[Floats, 'n']
+    """A posture near the solution under examination."""
+    is_point: Annotated[Floats, MOST_SINGULAR_SOLUTIONS]
+    """1 for singular solutions, which may lie on a curve, else 0."""
+    values: Annotated[Floats, 6]
+    """Singular values."""
+    vectors: Annotated[Floats, 6, 6]
+    """Right singular vectors; null vectors are in the last columns."""
+    along: Annotated[Floats, 6]
+    """Direction of a curve."""
+    strides: Annotated[Floats, CURVES]
+    """Followed length of each curve, in strides."""
+    traces: Annotated[Floats, 'CURVES * (sc.MOST_STRIDES + 1) * n']
+    """Points of each curve, (CURVES, MOST_STRIDES + 1, n), as a flat array."""
+    extra: Annotated[Floats, 'sp.scratch_size()']
     """Scratch of :mod:`singular_points`."""
-    rest: np.ndarray
+    rest: Annotated[Floats, 'sc.scratch_size(n)']
     """Scratch of :mod:`singular_curve`."""
+
+
+SCRATCH = Memory(Place, 'n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+_view = SCRATCH.kernel('_view')
 
 
 class Choice(NamedTuple):
@@ -138,34 +131,6 @@ class Choice(NamedTuple):
     """(n,) reference posture: the nearest point of a curve represents it."""
 
 
-@inline_kernel
-def scratch_size(n):
-    """
-    Return the size of the scratch of :func:`settle` for a chain of n joints, in numbers.
-
-    :param n: number of joints.
-    """
-    return at(AT_REST, n) + sc.scratch_size(n)
-
-
-@inline_kernel
-def _view(scratch, n):
-    """Return a :class:`Place` of views of a flat array, for a chain of n joints."""
-    return Place(
-        matrix(scratch, 0, MOST_SINGULAR_SOLUTIONS, n),
-        vector(scratch, at(AT_IS_POINT, n), MOST_SINGULAR_SOLUTIONS),
-        matrix(scratch, at(AT_Q, n), 1, n),
-        vector(scratch, at(AT_PROBE, n), n),
-        vector(scratch, at(AT_VALUES, n), 6),
-        matrix(scratch, at(AT_VECTORS, n), 6, 6),
-        vector(scratch, at(AT_ALONG, n), 6),
-        vector(scratch, at(AT_STRIDES, n), CURVES),
-        vector(scratch, at(AT_TRACES, n), CURVES * (sc.MOST_STRIDES + 1) * n),
-        vector(scratch, at(AT_EXTRA, n), sp.SCRATCH),
-        vector(scratch, at(AT_REST, n), sc.scratch_size(n)),
-    )
-
-
 @kernel
 def _count_null_vectors(place, q, aim):
     """
@@ -186,10 +151,9 @@ def _count_null_vectors(place, q, aim):
 @kernel
 def _error(place, q, aim):
     """Return the Frobenius norm of the pose of the tip at q minus the target; ``place.rest`` is overwritten."""
-    screws = vector(place.rest, at(certify.SCREWS, aim.n), 6 * aim.n)
-    pose = vector(place.rest, at(certify.POSE, aim.n), 12)
-    certify.evaluate(aim.axes, aim.points, aim.home, aim.n, aim.slides, q, screws, pose)
-    return certify.residual(pose, aim.target)
+    room = certify.view_scratch(place.rest, aim.n)
+    certify.evaluate(aim.axes, aim.points, aim.home, aim.n, aim.slides, q, room.screws, room.pose)
+    return certify.residual(room.pose, aim.target)
 
 
 @kernel

@@ -30,16 +30,15 @@ References
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import certify, nearby_branches
-from ssik_ros.kernels.closed_form.singular import singular_values
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
-from ssik_ros.kernels.rows import linalg
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows import linalg, singular_values
+from ssik_ros.kernels.rows.views import Floats, Memory
 
 ROWS = 6
 MOST_STEPS = 60
@@ -58,8 +57,6 @@ LONGEST_REFINEMENT_STEP = 0.3
 """Largest change of a joint in one step of the refinement [rad or m]."""
 ALONE = 1e-15
 """Smallest pivot, relative to the largest entry, of equations that rounding may have made singular."""
-NORMAL, VALUES, VECTORS, BEST, END = (7, 96), (7, 138), (7, 144), (7, 180), (8, 180)
-"""Places of parts of a :class:`RefinementScratch`, after the places of :mod:`certify`."""
 
 
 class Aim(NamedTuple):
@@ -95,52 +92,35 @@ class RefinementScratch(NamedTuple):
     """
     Views of the scratch of a refinement: postures, equations and singular vectors.
 
-    ``pose`` (12,) is FK(q); ``trial`` and ``best`` (n,) are postures: after a step, and the best so far. ``system`` and
-    ``other`` (6, 7) are the Jacobian, then the error, at the posture and at another one; ``normal`` (6, 7) the normal
-    equations or their solution; ``values`` and ``vectors`` singular values and vectors.
+    The first fields have the sizes of a :class:`certify.CertificationScratch`, whose kernels take the same array.
+    ``pose`` is FK(q); ``trial`` and ``best`` are postures: after a step, and the best so far. ``system`` and ``other``
+    are the Jacobian, then the error, at the posture and at another one; ``normal`` the normal equations or their
+    solution; ``values`` and ``vectors`` singular values and vectors.
     """
 
-    pose: np.ndarray
-    """(12,) FK(q) after :func:`write_equations`."""
-    trial: np.ndarray
-    """(n,) posture after a step."""
-    system: np.ndarray
-    """(6, 7) equations at the posture."""
-    other: np.ndarray
-    """(6, 7) equations at another posture, or a copy of them."""
-    normal: np.ndarray
-    """(6, 7) normal equations, later a step."""
-    values: np.ndarray
-    """(6,) singular values."""
-    vectors: np.ndarray
-    """(6, 6) singular vectors."""
-    best: np.ndarray
-    """(n,) best posture so far."""
+    screws: Annotated[Floats, '6 * n']
+    """Axes of the joints after :func:`write_equations`."""
+    pose: Annotated[Floats, 12]
+    """FK(q) after :func:`write_equations`."""
+    trial: Annotated[Floats, 'n']
+    """Posture after a step."""
+    system: Annotated[Floats, ROWS, 7]
+    """Equations at the posture."""
+    other: Annotated[Floats, ROWS, 7]
+    """Equations at another posture, or a copy of them."""
+    normal: Annotated[Floats, ROWS, 7]
+    """Normal equations, later a step."""
+    values: Annotated[Floats, 6]
+    """Singular values."""
+    vectors: Annotated[Floats, 6, 6]
+    """Singular vectors."""
+    best: Annotated[Floats, 'n']
+    """Best posture so far."""
 
 
-@inline_kernel
-def view_scratch(scratch, n):
-    """Return a :class:`RefinementScratch` of views of a flat array, for a chain of n joints."""
-    return RefinementScratch(
-        vector(scratch, at(certify.POSE, n), 12),
-        vector(scratch, at(certify.POSTURE, n), n),
-        matrix(scratch, at(certify.SYSTEM, n), ROWS, 7),
-        matrix(scratch, at(certify.NORMAL, n), ROWS, 7),
-        matrix(scratch, at(NORMAL, n), ROWS, 7),
-        vector(scratch, at(VALUES, n), 6),
-        matrix(scratch, at(VECTORS, n), 6, 6),
-        vector(scratch, at(BEST, n), n),
-    )
-
-
-@inline_kernel
-def scratch_size(n):
-    """
-    Return the size of the scratch of :func:`refine` for a chain of n joints, in numbers.
-
-    :param n: number of joints.
-    """
-    return at(END, n)
+SCRATCH = Memory(RefinementScratch, 'n', globals())
+scratch_size = SCRATCH.size('scratch_size')
+view_scratch = SCRATCH.kernel('view_scratch')
 
 
 @kernel
@@ -156,8 +136,8 @@ def write_equations(system, q, aim, scratch):
     :param scratch: at least (6 n + 12,) numbers; the twelve numbers from 6 n on become FK(q).
     """
     n, slides, free, count, target = aim.n, aim.slides, aim.free, aim.moving, aim.target
-    screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
-    pose = vector(scratch, at(certify.POSE, n), 12)
+    room = certify.view_scratch(scratch, n)
+    screws, pose = room.screws, room.pose
     certify.evaluate(aim.axes, aim.points, aim.home, n, slides, q, screws, pose)
     certify.write_system(system, screws, slides, free, count, pose, target, 1.0 / aim.unit)
     total = 0.0
@@ -200,11 +180,7 @@ def solve_positive(normal, count):
         pivot = max(normal[k, k], ALONE * largest + 1e-300)
         linalg.clear_below(normal, k, count, pivot, k + 1, count + 1)
         normal[k, k] = pivot
-    for k in range(count - 1, -1, -1):
-        total = normal[k, count]
-        for j in range(k + 1, count):
-            total -= normal[k, j] * normal[j, count]
-        normal[k, count] = total / normal[k, k]
+    linalg.back_substitute(normal, normal[:, count], count)
 
 
 @kernel

@@ -33,6 +33,17 @@ from ssik_ros.kernels.geometry.subproblems import sp4
 
 
 @inline_kernel
+def coefficients(k, p, q):
+    """
+    Return (A, B, C) for which |R(k, t) p - q|^2 = r^2 means A cos t + B sin t = C - r^2 / 2.
+
+    :param k, p, q: as for :func:`solve`.
+    """
+    a, b, c = sp4.coefficients(q, k, p)
+    return a, b, 0.5 * (vectors.dot(p, p) + vectors.dot(q, q)) - c
+
+
+@inline_kernel
 def solve(k, p, q, squared_distance):
     """
     Return (outcome, t1, t2): both angles t with |R(k, t) p - q|^2 = ``squared_distance`` [rad].
