@@ -27,6 +27,7 @@ SEARCHES = ('branches.search', 'elimination.general_search')
 CLASSES = ('classes.spherical_wrist', 'classes.three_parallel')
 REPLACED: Mapping[Origin, Origin] = {
     (f'{KERNELS}._jit', 'matrix'): (f'{HERE}.views', 'matrix'),
+    (f'{CLOSED_FORM}.branches.search', 'work_of'): (f'{HERE}.views', 'work_of'),
     (f'{KERNELS}.rows.eigenvalues', 'eigenvalues'): (f'{HERE}.eigen', 'eigenvalues'),
     (f'{KERNELS}.rows.eigenvectors', 'eigensystem'): (f'{HERE}.eigen', 'eigensystem'),
     (f'{KERNELS}.rows.pencil_eigenvalues', 'generalised_eigenvalues'): (

@@ -6,6 +6,11 @@ A ``memoryview`` returns Python's own numbers, with which plain Python calculate
 
 from typing import Any
 
+from ssik_ros.kernels.closed_form.branches.search import N, view_work
+
+_LAST: list[tuple[Any, Any]] = [(None, None)]
+"""The scratch of the last search, and its views."""
+
 
 def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
     """
@@ -19,3 +24,16 @@ def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
     if isinstance(part, memoryview):
         return part.cast('B').cast('d', (rows, columns))
     return part.reshape((rows, columns))
+
+
+def work_of(run: Any) -> Any:
+    """
+    Return the views of a search's scratch. The last views are kept, because plain Python makes views slowly.
+
+    :param run: the arrays of the search.
+    """
+    work, views = _LAST[0]
+    if work is not run.work:
+        views = view_work(run.work, run.ints[N], run.capacity)
+        _LAST[0] = run.work, views
+    return views
