@@ -25,7 +25,7 @@ FILE_SUFFIXES = ('.urdf', '.xacro', '.xml')
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ChosenGroup:
-    """A robot and its planning group, or the group of a chain without a name."""
+    """A robot and the group that the options choose: a planning group of the SRDF, or the chain between two links."""
 
     robot: RobotModel
     group: JointGroup

@@ -85,10 +85,10 @@ class ReachArm:
 
     def __init__(self, chain: SerialChain, settings: ReachSettings) -> None:
         """
-        Choose the solver: a closed form if the chain has one, a search otherwise.
+        Choose the solvers: a closed form if the chain has one, and a search unless the closed form finds all branches.
 
         :param chain: from the base link, in which poses are given, to the tip link.
-        :param settings: the quantities to compute.
+        :param settings: the quantities to compute, and whether to search.
         """
         self.chain, self.settings = chain, settings
         self._limits = KeptLimits(chain.lower, chain.upper, True)

@@ -236,7 +236,9 @@ class Expansion:
 
     def remainders(self, box: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
-        Return bounds on the second-order part of the pose error: of the position (k,) [m], and of the rotation (k,).
+        Return bounds on the norm of the remainder of the pose error: position (k,) [m], and rotation part (k,).
+
+        They hold for postures in the box that reach the target pose. Call :meth:`solve_for` first.
 
         :param box: (k, n) largest distance of each joint from ``q`` [rad or m].
         """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import BoolArray, FloatArray, IntArray
 from ssik_ros.kernels.paths.layers import LARGEST_STEP
 from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.penalties import PostureCosts
@@ -225,7 +225,7 @@ def make_corridor(
     return Corridor(layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, rows)
 
 
-def _is_near(near: FloatArray, turning: IntArray, q: FloatArray, owners: IntArray) -> FloatArray:
+def _is_near(near: FloatArray, turning: IntArray, q: FloatArray, owners: IntArray) -> BoolArray:
     """
     Return a mask (k,) of postures whose joints all differ from ``near`` by less than SAME_BRANCH.
 

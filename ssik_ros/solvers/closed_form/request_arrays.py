@@ -188,9 +188,12 @@ class RequestArrays:
 
     def plan_for(self, held: int | None) -> AnalyticPlan:
         """
-        Return the plan that holds joint ``held``, made at the first call.
+        Return the plan that holds a joint; the plan of each joint is made when it is first asked for.
 
         Return the default plan for None, and for an arm that needs no held joint.
+
+        :param held: index of the joint.
+        :raises TopologyMismatch: if no closed form solves the arm with this joint held.
         """
         if held is None or self.plan.held < 0:
             return self.plan

@@ -8,6 +8,8 @@ As in the original, environments use the priority ``nested``, and task weights s
 functions are new: ``use_scene`` and ``scene_handle`` replace the simulator, ``overlay_of`` gives the markers of a debug
 overlay.
 
+Euler angles alpha, beta, gamma mean the rotation Rx(alpha) Ry(beta) Rz(gamma), as in CoppeliaSim [rad].
+
 Unknown handles and names raise UnknownHandle, FrameNotFound or TaskSetNotFound, each a KeyError. Wrong values raise
 ValueErrors such as InvalidOption.
 """

@@ -152,8 +152,9 @@ class PostureSession(ABC):
         """
         Show a posture, and move the targets to the tips.
 
-        :param q: (n) posture, clamped into the limits [rad or m].
-        :raises InvalidTarget: for another number of joints, and numbers that are not finite.
+        :param q: (n,) posture, clamped into the limits [rad or m].
+        :raises InvalidTarget: for another number of joints, for numbers that are not finite, and if the loops of a robot do
+            not close at the posture; the shown posture then stays.
         """
         if np.shape(q) != self.places.shape or not np.isfinite(q).all():
             raise InvalidTarget(

@@ -3,11 +3,11 @@ Compute the lengths along given directions that add up to a vector.
 
 Problem
 -------
-x a + y b + z c = r, a, b, c unit vectors; likewise with two directions, and with one.
+x a + y b + z c = r, a, b, c unit vectors (:func:`solve_three`); likewise with two directions (:func:`solve_two`).
 
 Solutions
 ---------
-One solution. With fewer than three directions, the solution nearest to r.
+One solution. With two directions, or three in one plane, it is the one nearest to r.
 
 Method
 ------
@@ -20,7 +20,7 @@ Directions in one plane, or parallel: FREE; a redundant direction gets the lengt
 
 Cost
 ----
-Three vector products and one division.
+Three vector products, and one or two divisions.
 
 References
 ----------
