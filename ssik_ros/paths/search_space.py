@@ -63,7 +63,7 @@ class Samples(NamedTuple):
         return Samples(self.free[:, :1], self.held[:, :1, :1])
 
 
-Keep = Callable[[FloatArray, IntArray], FloatArray]
+Keep = Callable[[FloatArray, IntArray], BoolArray]
 
 
 class SearchSpace:
