@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import chosen_rows, FloatArray, IntArray, joined_rows
+from ssik_ros.arrays import BoolArray, chosen_rows, FloatArray, IntArray, joined_rows
 from ssik_ros.errors import InvalidLimits
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.pose_freedom import PoseFreedom, Z
