@@ -1,5 +1,6 @@
-"""Types of numpy arrays for annotations, tables of arrays, read-only arrays, and turns and limits of joint values."""
+"""Types of numpy arrays for annotations, tables of arrays, read-only arrays, and turns, limits and sizes of values."""
 
+from array import array
 from collections.abc import Sequence
 import math
 from typing import Any, TypeVar
@@ -13,6 +14,12 @@ BoolArray = NDArray[np.bool_]
 Table = TypeVar('Table', bound=tuple[Any, ...])
 """A named tuple of arrays with a common first axis, its rows; a field may be such a tuple itself."""
 TURN = 2.0 * math.pi
+LARGEST_REQUEST_VALUE = 1e9
+"""Largest length or joint value of a request [m or rad]; powers of larger values would overflow."""
+IS_WITHIN = LARGEST_REQUEST_VALUE.__ge__
+"""Whether the absolute value of a number is finite and not larger; for NaN it is false."""
+FEW = 64
+TOO_FAR = f'beyond {LARGEST_REQUEST_VALUE:g} m'
 
 
 def whole_turns(angles: ArrayLike) -> FloatArray:
@@ -78,14 +85,28 @@ def are_inside(
     return np.asarray((values >= lower - slack) & (values <= upper + slack))
 
 
+def is_within_reason(values: ArrayLike) -> bool:
+    """
+    Return whether all numbers are finite and at most ``LARGEST_REQUEST_VALUE`` in absolute value.
+
+    :param values: lengths [m] or joint values [rad or m].
+    """
+    # Below a few dozen numbers, loops in C over Python's own numbers are faster than numpy's calls.
+    if type(values) is array and len(values) <= FEW:
+        return all(map(IS_WITHIN, map(abs, values)))
+    if isinstance(values, np.ndarray) and values.size <= FEW:
+        return all(map(IS_WITHIN, map(abs, values.ravel().tolist())))
+    return bool((np.abs(values) <= LARGEST_REQUEST_VALUE).all())
+
+
 def freeze(*arrays: 'np.ndarray[Any, Any]') -> None:
     """
     Make arrays read-only, in place.
 
     :param arrays: numpy arrays of any kind.
     """
-    for array in arrays:
-        array.setflags(write=False)
+    for each in arrays:
+        each.setflags(write=False)
 
 
 def freeze_fields(instance: object) -> None:

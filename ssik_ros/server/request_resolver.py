@@ -7,11 +7,11 @@ It has the group, the full state, the target poses in the model frame, and the c
 import logging
 from typing import NamedTuple
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, is_within_reason
 from ssik_ros.errors import counted, quote
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.ik_requests import FullState, IkRequest, LinkGoal
-from ssik_ros.server.requests.poses import is_within_reason, require_pose
+from ssik_ros.server.requests.poses import require_pose
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.planning_scene import PlanningScene

@@ -16,6 +16,7 @@ from time import perf_counter_ns
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import IS_WITHIN
 from ssik_ros.errors import InvalidLimits, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -44,7 +45,6 @@ from ssik_ros.server.requests.ik_requests import (
     LinkGoal,
     StateRequest,
 )
-from ssik_ros.server.requests.poses import IS_WITHIN
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, refused_as, unknown
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.state_responses import check_state, compute_fk, StateResponse

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, LARGEST_REQUEST_VALUE
 from ssik_ros.errors import counted, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix, rpy_of_matrix
-from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE, numbers_of_pose, pose_of_numbers
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 
 MOST_POSE_CHARACTERS = 4096
 """Most characters of a pasted pose."""

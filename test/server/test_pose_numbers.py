@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.server.requests.poses import (
-    FEW,
-    is_within_reason,
-    LARGEST_REQUEST_VALUE,
-    numbers_of_pose,
-    pose_of_numbers,
-)
+from ssik_ros.arrays import FEW, is_within_reason, LARGEST_REQUEST_VALUE
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 
 COORDINATE = st.floats(-1e6, 1e6)
 COMPONENT = st.floats(-1.0, 1.0)

@@ -11,10 +11,10 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
+from ssik_ros.arrays import IS_WITHIN, LARGEST_REQUEST_VALUE
 from ssik_ros.errors import list_names, quote
 from ssik_ros.ros.inputs.input_topics import InputTopic
 from ssik_ros.server.requests.ik_requests import FullState, StateGiven
-from ssik_ros.server.requests.poses import IS_WITHIN, LARGEST_REQUEST_VALUE
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.joint_states')

@@ -11,7 +11,7 @@ from ssik_msgs.msg import GroupKinematics, IkBranch, LinkGoal
 from ssik_msgs.srv import Describe, ExplainIk, SolveAll, SolveGoals
 from visualization_msgs.srv import GetInteractiveMarkers
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, is_within_reason
 from ssik_ros.errors import quote, SolverError
 from ssik_ros.results import Cause
 from ssik_ros.ros.conversions.joint_commands import make_joint_state
@@ -20,7 +20,6 @@ from ssik_ros.ros.services.service_responses import cause_of, pick_positions
 from ssik_ros.ros.services.status_codes import read_text
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.requests.ik_requests import Branch, FramedPose
-from ssik_ros.server.requests.poses import is_within_reason
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.view.node_services import (
     FoundBranches,

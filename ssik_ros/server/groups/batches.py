@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, LARGEST_REQUEST_VALUE
 from ssik_ros.errors import counted
 from ssik_ros.reach.orientations import rotations_of
 from ssik_ros.results import Cause
@@ -22,7 +22,6 @@ from ssik_ros.server.requests.ik_requests import (
     NOTHING_GIVEN,
     StateGiven,
 )
-from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.solvers.search.batches import BatchSolver

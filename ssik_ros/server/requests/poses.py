@@ -4,39 +4,14 @@ Convert poses between (4, 4) matrices and seven numbers, and refuse poses that a
 The seven numbers are position [m] and quaternion x, y, z, w, as ROS messages have them.
 """
 
-from array import array
-
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, is_within_reason, TOO_FAR
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.pose_matrix import pose_matrix
 from ssik_ros.server.requests.refusals import Refusal
 
 SevenNumbers = tuple[float, float, float, float, float, float, float]
-
-LARGEST_REQUEST_VALUE = 1e9
-"""Largest length or joint value of a request [m or rad]; powers of larger values would overflow."""
-IS_WITHIN = LARGEST_REQUEST_VALUE.__ge__
-"""Whether the absolute value of a number is finite and not larger; for NaN it is false."""
-FEW = 64
-TOO_FAR = f'beyond {LARGEST_REQUEST_VALUE:g} m'
-
-
-def is_within_reason(values: ArrayLike) -> bool:
-    """
-    Return whether all numbers are finite and at most ``LARGEST_REQUEST_VALUE`` in absolute value.
-
-    :param values: lengths [m] or joint values [rad or m].
-    """
-    # Below a few dozen numbers, loops in C over Python's own numbers are faster than numpy's calls.
-    if type(values) is array and len(values) <= FEW:
-        return all(map(IS_WITHIN, map(abs, values)))
-    if isinstance(values, np.ndarray) and values.size <= FEW:
-        return all(map(IS_WITHIN, map(abs, values.ravel().tolist())))
-    return bool((np.abs(values) <= LARGEST_REQUEST_VALUE).all())
-
 
 NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 or above 1e150'
 """Why numbers are no pose, to users: the square of such a length leaves the range of numbers."""

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
-from ssik_ros.server.requests.poses import is_within_reason, LARGEST_REQUEST_VALUE, TOO_FAR
+from ssik_ros.arrays import FloatArray, is_within_reason, LARGEST_REQUEST_VALUE, TOO_FAR
 from ssik_ros.server.requests.refusals import Refusal
 
 SURFACE = 1e-9

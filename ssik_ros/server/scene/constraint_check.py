@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, whole_turns, wrap_angle
+from ssik_ros.arrays import FloatArray, is_within_reason, TOO_FAR, whole_turns, wrap_angle
 from ssik_ros.errors import describe_choices, list_names, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
@@ -33,7 +33,7 @@ from ssik_ros.server.requests.constraints import (
     PositionConstraintGiven,
 )
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.requests.poses import is_within_reason, NO_POSE, numbers_of_pose, TOO_FAR
+from ssik_ros.server.requests.poses import NO_POSE, numbers_of_pose
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.requests.regions import Region
 from ssik_ros.server.scene.frames import FrameReader

@@ -12,20 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, freeze
+from ssik_ros.arrays import (
+    FloatArray,
+    freeze,
+    IS_WITHIN,
+    is_within_reason,
+    LARGEST_REQUEST_VALUE,
+    TOO_FAR,
+)
 from ssik_ros.errors import counted, describe_choices, list_names, quote
 from ssik_ros.model.forward_kinematics import joint_motion
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import QUATERNION_START, RobotModel
 from ssik_ros.server.requests.ik_requests import AT_MODEL_FRAME, FullState, StateGiven
 from ssik_ros.server.requests.index_ranges import index_range, Places
-from ssik_ros.server.requests.poses import (
-    IS_WITHIN,
-    is_within_reason,
-    LARGEST_REQUEST_VALUE,
-    numbers_of_pose,
-    TOO_FAR,
-)
+from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.value_class import NEW_TUPLE
 

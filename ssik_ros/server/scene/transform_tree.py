@@ -5,10 +5,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, is_within_reason, TOO_FAR
 from ssik_ros.errors import describe_choices
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.server.requests.poses import is_within_reason, TOO_FAR
 from ssik_ros.server.scene.world import LONGEST_NAME, PlacedFrame
 
 MOST_FRAMES = 10_000

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, is_within_reason, TOO_FAR
 from ssik_ros.errors import ModelError, quote
 from ssik_ros.model.collision.objects import CarriedObject, check_shape, ObjectShape, WorldObject
-from ssik_ros.server.requests.poses import is_within_reason, TOO_FAR
 
 MOST_PARTS = 10_000
 """Shapes, subframes and touch links of all objects together."""
