@@ -178,7 +178,7 @@ class ArmGeometry:
         :param spheres: (radius, where) of each [m].
         :param meshes: (file, where) of each, in metres.
         :param objects: more objects, with poses in the base frame.
-        :raises ModelError: when the robot has no collision shapes, and for an invalid shape.
+        :raises ModelError: when the robot has no collision shapes, and for an invalid object.
         :raises FileNotFoundError: if the file of a mesh does not exist.
         :raises SolverError: when coal, the collision library, is missing.
         :raises TypeError: for an object that is not such a pair, or has unknown keys.

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import check_kind, read_numbers, refuse, shown
+from ssik_ros.arguments import check_kind, check_listed, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, ModelError, quote, tells_near_names
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.objects import (
-    check_shape,
     ObjectShape,
+    place_objects,
     read_mesh_shape,
     read_objects,
     SolidKind,
@@ -54,19 +54,20 @@ class ArmScene:
         :param spheres: (radius, where) of each [m].
         :param meshes: (file, where) of each, in metres.
         :param objects: more objects, as :func:`ssik_ros.paths.planner.plan_tool_path` takes them.
-        :raises ModelError: when the robot has no collision shapes, and for an invalid shape.
+        :raises ModelError: when the robot has no collision shapes, and for an invalid object.
         :raises FileNotFoundError: if the file of a mesh does not exist.
         :raises SolverError: when coal, the collision library, is missing.
         :raises TypeError: for an object that is not such a pair, or has unknown keys.
         """
         check_kind('robot', robot, RobotModel)
         check_kind('group', group, JointGroup)
-        self.objects: tuple[WorldObject, ...] = (
+        given = (
             *_make('box', boxes, SolidKind.BOX),
             *_make('sphere', spheres, SolidKind.SPHERE),
             *_make('mesh', meshes, SolidKind.MESH),
-            *read_objects('objects', objects),
+            *check_listed('objects', objects),
         )
+        self.objects = read_objects('objects', given)
         """The objects, in the frame of the arm's base link."""
         checker = CollisionChecker(robot)
         if not checker.available:
@@ -78,28 +79,28 @@ class ArmScene:
         self._idx_q, self._state = group.idx_q, default_state(robot)
         poses = compute_joint_poses(robot.tree, self._state)
         base = compute_link_pose(robot.tree, poses, robot.tree.link(group.base_link))
-        self.in_model = [
-            WorldObject(item.name, base @ item.pose, item.shapes) for item in self.objects
-        ]
+        self.in_model = place_objects(self.objects, base)
         """The objects, in the root link of the robot."""
         self._scene = checker.scene(self.in_model)
-        self._with_mimic = robot.with_mimic
 
     def colliding_pair(self, q: FloatArray) -> tuple[str, str] | None:
         """
         Return the names of the first two bodies that collide, or None if no bodies do.
 
         :param q: (n,) joint vector [rad or m].
+        :raises ValueError: when the size is another or a value is not finite.
+        :raises TypeError: for anything but real numbers.
         """
         state = self._state.copy()
-        state[self._idx_q] = q
-        return self._scene.colliding_pair(self._with_mimic(state))
+        state[self._idx_q] = read_numbers('q', q, self._idx_q.shape)
+        return self._scene.colliding_pair(state)
 
     def is_free(self, q: FloatArray) -> bool:
         """
         Return whether the robot collides neither with an object nor with itself at a posture.
 
         :param q: (n,) joint vector [rad or m].
+        :raises TypeError, ValueError: as :meth:`colliding_pair`.
         """
         return self.colliding_pair(q) is None
 
@@ -121,9 +122,7 @@ def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
     named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)
     for name, item in named:
         size, where = _parts(item, str(name))
-        shape = _shape_of(kind, size, str(name))
-        check_shape(shape, f'Object {quote(name)}')
-        yield WorldObject(str(name), where, (shape,))
+        yield WorldObject(str(name), where, (_shape_of(kind, size, str(name)),))
 
 
 def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:

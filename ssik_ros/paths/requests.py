@@ -21,7 +21,7 @@ from ssik_ros.arguments import (
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, tells_near_names
 from ssik_ros.kernels.paths import layers
-from ssik_ros.model.collision.objects import CarriedObject, read_objects, WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, read_carried, read_objects, WorldObject
 from ssik_ros.results import Cause
 from ssik_ros.value_class import dataclass
 
@@ -212,7 +212,8 @@ class ToolPathRequest:
             if tolerance is not None:
                 check_kind('tolerance', tolerance, PathTolerance)
         if self.obstacles is not None:
-            read_objects('obstacles', self.obstacles)
+            object.__setattr__(self, 'obstacles', read_objects('obstacles', self.obstacles))
+        object.__setattr__(self, 'carried', read_carried('carried', self.carried))
 
     @property
     def tolerances(self) -> list[PathTolerance | None]:

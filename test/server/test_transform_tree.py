@@ -4,8 +4,9 @@ from test.server.served_robots import pose_of, random_rigid
 
 import numpy as np
 
+from ssik_ros.model.collision.objects import LONGEST_NAME
 from ssik_ros.server.scene.transform_tree import MOST_FRAMES, TransformTree
-from ssik_ros.server.scene.world import LONGEST_NAME, PlacedFrame
+from ssik_ros.server.scene.world import PlacedFrame
 
 
 def test_the_way_leads_up_and_down():

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import ModelError
-from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
+from ssik_ros.model.collision.objects import (
+    CarriedObject,
+    LONGEST_NAME,
+    ObjectShape,
+    SolidKind,
+    WorldObject,
+)
 from ssik_ros.results import Cause
 from ssik_ros.server.requests.constraints import (
     ConstraintsGiven,
@@ -26,7 +32,7 @@ from ssik_ros.server.requests.ik_requests import (
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.planning_scene import PlanningScene
-from ssik_ros.server.scene.world import LONGEST_NAME, MOST_PARTS, PlacedFrame, SceneWorld
+from ssik_ros.server.scene.world import MOST_PARTS, PlacedFrame, SceneWorld
 
 ARM, TIP = 'panda_arm', 'panda_link8'
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

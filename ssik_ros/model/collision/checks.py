@@ -1,6 +1,6 @@
 """Collision checks of a robot against itself, the world and carried objects, with the collision library coal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import importlib
 import itertools
 from typing import Any
@@ -14,6 +14,8 @@ from ssik_ros.model.collision.objects import (
     CarriedObject,
     make_geometry,
     ObjectShape,
+    read_carried,
+    read_objects,
     SolidKind,
     WorldObject,
 )
@@ -56,6 +58,7 @@ class CollisionChecker:
         :param robot: the robot.
         :param padding: bodies nearer to each other than this count as colliding [m].
         :raises SolverError: when coal is missing.
+        :raises InvalidOption: if the padding is not a finite number.
         """
         self.robot = robot
         self.padding = padding
@@ -104,11 +107,12 @@ class CollisionChecker:
         Return the names of two links that collide, the first such pair in the order of the tree; None if no links do.
 
         :param positions: (nq,) full state.
+        :raises RequestError: as :meth:`CollisionScene.shape_poses`.
         """
         return self._scene.colliding_pair(positions)
 
     def scene(
-        self, world: Sequence[WorldObject] = (), carried: Sequence[CarriedObject] = ()
+        self, world: Iterable[WorldObject] = (), carried: Iterable[CarriedObject] = ()
     ) -> CollisionScene:
         """
         Return a collision scene of the robot among objects; without objects always the same scene.
@@ -117,15 +121,18 @@ class CollisionChecker:
         all links except its own link and its ``touch_links``, and against objects that other links carry.
 
         :param world: objects with poses in the model frame.
-        :param carried: objects with poses in links; the links must exist.
+        :param carried: objects with poses in links.
+        :raises ModelError: for an invalid object, which the collision library would miss, and for an unknown link.
+        :raises InvalidOption: for anything but such objects.
         """
-        if not world and not carried:
+        fixed, moved = read_objects('world', world), read_carried('carried', carried)
+        if not fixed and not moved:
             return self._scene
-        held = [entry for c in carried for entry in self._carried_shapes(c)]
-        standing = [entry for item in world for entry in self._world_shapes(item)]
+        held = [entry for item in moved for entry in self._carried_shapes(item)]
+        standing = [entry for item in fixed for entry in self._world_shapes(item)]
         links, first_standing = len(self._link_shapes), len(self._link_shapes) + len(held)
         shapes = [*self._link_shapes, *held, *standing]
-        pairs = [(int(a), int(b)) for a, b in self._scene.pairs]
+        pairs = [(a, b) for a, b in self._scene.pairs.tolist()]
         for index, entry in enumerate(held, start=links):
             allowed = {entry.holder, *entry.touch_links}
             pairs += [

@@ -3,16 +3,29 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import Enum
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arguments import check_kind, refuse
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import (
+    FloatArray,
+    IntArray,
+    is_within_reason,
+    LARGEST_REQUEST_VALUE,
+    TOO_FAR,
+)
 from ssik_ros.errors import counted, DescriptionNotFound, InvalidOption, ModelError, quote
+from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.collision.geometry import Mesh, read_triangles
+from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
+
+LONGEST_NAME = 1_000
+"""Characters of the name of an object or frame."""
 
 
 class SolidKind(Enum):
@@ -97,10 +110,54 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     :param name: name of the argument, for messages.
     :param objects: the value of the argument.
     :raises InvalidOption: if it is not iterable or contains anything but WorldObject.
+    :raises ModelError: as :func:`check_object`.
     """
     if not isinstance(objects, Iterable):
         refuse(name, objects, 'a list of WorldObject')
-    return tuple(check_kind(name, item, WorldObject) for item in objects)
+    given = tuple(check_kind(name, item, WorldObject) for item in objects)
+    for item in given:
+        check_object(item)
+    return given
+
+
+def read_carried(name: str, carried: Any) -> tuple[CarriedObject, ...]:
+    """
+    Check an argument and return it as a tuple of CarriedObject.
+
+    :param name: name of the argument, for messages.
+    :param carried: the value of the argument.
+    :raises InvalidOption: if it is not iterable or contains anything but CarriedObject.
+    :raises ModelError: as :func:`check_object`.
+    """
+    if not isinstance(carried, Iterable):
+        refuse(name, carried, 'a list of CarriedObject')
+    given = tuple(check_kind(name, entry, CarriedObject) for entry in carried)
+    read_objects(name, [entry.object for entry in given])
+    return given
+
+
+def check_object(item: WorldObject) -> None:
+    """
+    Raise an error if an object is invalid: for the collision library it would be no obstacle at all.
+
+    :param item: the object.
+    :raises ModelError: for no name or too long a name, an object without shapes, a pose that is not a rigid transform,
+        and a shape that :func:`check_shape` refuses. Also for a pose or a size beyond ``LARGEST_REQUEST_VALUE``.
+    """
+    if not isinstance(item.name, str) or not item.name:
+        raise ModelError('An object has no id.')
+    fault = _object_fault(item)
+    if fault:
+        raise ModelError(f'Object {quote(item.name)} has {fault}.', object=item.name)
+
+
+def _object_fault(item: WorldObject) -> str:
+    """Return the fault of an object as a phrase that follows "has"; empty if it is valid."""
+    if max(map(len, (item.name, *item.subframes))) > LONGEST_NAME:
+        return f'a name of more than {LONGEST_NAME} characters'
+    if not item.shapes:
+        return 'no shape'
+    return _pose_fault(item.pose) or next(filter(None, map(_shape_fault, item.shapes)), '')
 
 
 def check_shape(shape: ObjectShape, noun: str) -> None:
@@ -109,43 +166,71 @@ def check_shape(shape: ObjectShape, noun: str) -> None:
 
     :param shape: the shape.
     :param noun: words for the object that has the shape, for the message.
-    :raises ModelError: for an unknown kind, and for numbers that are missing or not finite. Also for a solid with a
-        size that is not above zero, and a plane without direction. Also for a mesh without triangles or with indices
-        outside its vertices.
+    :raises ModelError: for an unknown kind, a pose that is not a rigid transform, and numbers that are missing, not
+        finite or beyond ``LARGEST_REQUEST_VALUE``. Also for a solid with a size that is not above zero, and a plane
+        without direction. Also for a mesh without triangles or with indices outside its vertices.
     """
-    sizes = np.asarray(shape.sizes, dtype=np.float64)
-    wrong = ''
-    if shape.kind == SolidKind.UNKNOWN:
-        wrong = 'a kind other than box, sphere, cylinder and cone'
-    elif not np.isfinite(shape.pose).all():
-        wrong = 'a pose that is no finite rigid transform'
-    elif len(sizes) != shape.kind.count or not np.isfinite(sizes).all():
-        wrong = f'{counted(len(sizes), "number")} instead of {shape.kind.count} finite ones'
-    elif shape.kind == SolidKind.PLANE and not sizes[:3].any():
-        wrong = 'no direction'
-    elif shape.kind not in (SolidKind.PLANE, SolidKind.MESH) and not (sizes > 0.0).all():
-        wrong = 'a size that is not above zero'
-    elif shape.kind == SolidKind.MESH:
-        wrong = _mesh_fault(shape.vertices, shape.triangles)
-    if wrong:
-        name = 'solid' if shape.kind == SolidKind.UNKNOWN else shape.kind.name.lower()
-        raise ModelError(f'{noun} has a {name} with {wrong}.', object=noun)
+    fault = _shape_fault(shape)
+    if fault:
+        raise ModelError(f'{noun} has {fault}.', object=noun)
 
 
-def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
+def _shape_fault(shape: ObjectShape) -> str:
+    """Return the fault of a shape as a phrase that follows "has"; empty if it is valid."""
+    check_kind('shape', shape, ObjectShape)
+    if not isinstance(shape.kind, SolidKind) or shape.kind is SolidKind.UNKNOWN:
+        return 'a solid with a kind other than box, sphere, cylinder and cone'
+    fault = _pose_fault(shape.pose) or _size_fault(shape.kind, _as_numbers(shape.sizes))
+    if not fault and shape.kind is SolidKind.MESH:
+        fault = _mesh_fault(_as_numbers(shape.vertices), _as_numbers(shape.triangles))
+    return f'a {shape.kind.name.lower()} with {fault}' if fault else ''
+
+
+def _pose_fault(given: Any) -> str:
+    """Return the fault of the pose of an object or shape as a phrase; empty if it is valid."""
+    pose = np.ascontiguousarray(_as_numbers(given), dtype=np.float64)
+    if pose.shape != (4, 4) or not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
+        return 'a pose that is no finite rigid transform'
+    return '' if is_within_reason(pose[:3, 3]) else f'a pose {TOO_FAR}'
+
+
+def _size_fault(kind: SolidKind, sizes: NDArray[Any]) -> str:
+    """Return the fault of the sizes of a shape as a phrase such as "no direction"; empty if they are valid."""
+    numbers = sizes.ravel().tolist()
+    if sizes.shape != (kind.count,) or not all(map(math.isfinite, numbers)):
+        return f'{counted(sizes.size, "number")} instead of {kind.count} finite ones'
+    if kind is SolidKind.PLANE and not np.linalg.norm(sizes[:3]) > 0.0:
+        return 'no direction'
+    if kind is not SolidKind.PLANE and min(numbers, default=1.0) <= 0.0:
+        return 'a size that is not above zero'
+    return (
+        '' if max(map(abs, numbers), default=0.0) <= LARGEST_REQUEST_VALUE else f'a size {TOO_FAR}'
+    )
+
+
+def _mesh_fault(vertices: NDArray[Any], triangles: NDArray[Any]) -> str:
     """
-    Return the fault of a mesh as a phrase, such as indices outside the vertices; empty if the mesh is valid.
+    Return the fault of a mesh as a phrase such as "no triangles"; empty if it is valid.
 
     :param vertices: (v, 3) [m].
     :param triangles: (t, 3) indices of vertices.
     """
-    if vertices is None or triangles is None or not len(triangles):
+    if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not len(triangles):
         return 'no triangles'
     if not np.isfinite(vertices).all():
         return 'a vertex that is not finite'
-    if int(triangles.max()) >= len(vertices) or int(triangles.min()) < 0:
+    if not (triangles.min() >= 0 and triangles.max() < len(vertices)):
         return 'a triangle of vertices that it does not have'
-    return ''
+    return '' if is_within_reason(vertices) else f'a vertex {TOO_FAR}'
+
+
+def _as_numbers(values: Any) -> NDArray[Any]:
+    """Return real numbers as an array of the same shape; a single NaN for anything else."""
+    try:
+        numbers = np.asarray(values)
+    except ValueError:
+        return np.array(np.nan)
+    return numbers if numbers.dtype.kind in 'fiu' else np.array(np.nan)
 
 
 def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ModelError, quote
-from ssik_ros.model.collision.objects import CarriedObject
+from ssik_ros.model.collision.objects import CarriedObject, check_object
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
 from ssik_ros.server.requests.ik_requests import (
@@ -28,7 +28,7 @@ from ssik_ros.server.scene.constraint_check import ConstraintCheck
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.robot_collisions import RobotCollisions
 from ssik_ros.server.scene.states import StateReader
-from ssik_ros.server.scene.world import check_object, PlacedFrame, SceneWorld, Surroundings
+from ssik_ros.server.scene.world import PlacedFrame, SceneWorld, Surroundings
 
 Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
 """Returns where a frame is, relative to one of the named frames, or why its place is unknown."""

@@ -8,7 +8,8 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, is_within_reason, TOO_FAR
 from ssik_ros.errors import describe_choices
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.server.scene.world import LONGEST_NAME, PlacedFrame
+from ssik_ros.model.collision.objects import LONGEST_NAME
+from ssik_ros.server.scene.world import PlacedFrame
 
 MOST_FRAMES = 10_000
 """Frames that are kept; those that come later are left out."""

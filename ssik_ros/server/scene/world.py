@@ -11,16 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, is_within_reason, TOO_FAR
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ModelError, quote
-from ssik_ros.model.collision.objects import CarriedObject, check_shape, ObjectShape, WorldObject
+from ssik_ros.model.collision.objects import CarriedObject, check_object, WorldObject
 
 MOST_PARTS = 10_000
 """Shapes, subframes and touch links of all objects together."""
 MOST_VERTICES = 5_000_000
 """Of all meshes together."""
-LONGEST_NAME = 1_000
-"""Characters of the name of an object or frame."""
 
 
 class PlacedFrame(NamedTuple):
@@ -206,34 +204,3 @@ class SceneWorld:
                 object=item.name,
             )
         self._now = now
-
-
-def check_object(item: WorldObject) -> None:
-    """
-    Raise an error if an object is invalid.
-
-    :param item: the object.
-    :raises ModelError: for an invalid name, pose or shape, or an object without shapes.
-    """
-    what = f'Object {quote(item.name)}'
-    if not item.name:
-        raise ModelError('An object has no id.')
-    if max(map(len, (item.name, *item.subframes))) > LONGEST_NAME:
-        raise ModelError(f'{what} has a name of more than {LONGEST_NAME} characters.')
-    if not item.shapes:
-        raise ModelError(f'{what} has no shape.', object=item.name)
-    if not np.isfinite(item.pose).all():
-        raise ModelError(f'{what} has a pose that is no finite rigid transform.', object=item.name)
-    for shape in item.shapes:
-        check_shape(shape, what)
-        _check_size(shape, what)
-    for pose in (item.pose, *(shape.pose for shape in item.shapes)):
-        if not is_within_reason(pose[:3, 3]):
-            raise ModelError(f'{what} is {TOO_FAR}.', object=item.name)
-
-
-def _check_size(shape: ObjectShape, what: str) -> None:
-    """Raise ModelError for a shape with numbers that are not finite or too large."""
-    corners = () if shape.vertices is None else shape.vertices
-    if not (is_within_reason(shape.sizes) and is_within_reason(corners)):
-        raise ModelError(f'{what} has a shape that reaches {TOO_FAR}.', object=what)
