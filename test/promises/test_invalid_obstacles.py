@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
-from ssik_ros.errors import InvalidOption, ModelError, SsikError
+from ssik_ros.errors import InvalidOption, ModelError, RequestError, SsikError
+from ssik_ros.kernels.paths.clearance import DOUBTFUL
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.collisions.obstacles import Obstacles
+from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.reach.collisions.chain_scene import make_scene
 from ssik_ros.reach.placement import BaseSpace, PlacedArm
 from ssik_ros.server.requests.ik_requests import ObjectGiven
@@ -197,3 +200,88 @@ def test_obstacles_of_a_generator_are_kept():
     at_tip = box(arm().fk(Q))
     path = arm().plan(path_poses(), obstacles=(item for item in [at_tip]), start=Q)
     assert not path.valid
+
+
+def around():
+    """Return two scenes with a box around the tip of the arm at Q: the scene of the arm, and the inner one."""
+    item = box(arm().fk(Q))
+    return arm().scene(objects=[item]), checker().scene([item])
+
+
+def posture_calls():
+    """Return each call that judges one full state or posture, by name; all robots here have six variables."""
+    scene, inner = around()
+    return {
+        'ArmScene.is_free': scene.is_free,
+        'ArmScene.colliding_pair': scene.colliding_pair,
+        'arm.in_collision': lambda q: arm().in_collision(q, scene),
+        'CollisionChecker.colliding_pair': checker().colliding_pair,
+        'CollisionScene.colliding_pair': inner.colliding_pair,
+        'CollisionScene.contacts': lambda q: inner.contacts(q, HERE, lambda _: True),
+        'CollisionScene.distances': lambda q: inner.distances(q, np.ones(len(inner.pairs))),
+        'CollisionScene.least_distance': inner.least_distance,
+        'CollisionScene.nearest_pair': inner.nearest_pair,
+        'CollisionScene.near_pairs': inner.near_pairs,
+        'CollisionScene.touching_pairs': inner.touching_pairs,
+        'CollisionScene.place_links': lambda q: inner.place_links(q, HERE),
+        'CollisionScene.moving_pairs': lambda q: inner.moving_pairs(q, Q),
+    }
+
+
+POSTURES = {
+    'nothing finite': np.full(6, np.nan),
+    **{f'NaN at joint {k}': changed(Q, k, np.nan) for k in range(6)},
+    'an infinite value': changed(Q, 2, np.inf),
+    'one number': 0.0,
+    'a list of one number': [0.0],
+    'too few numbers': Q[:5],
+    'too many numbers': np.zeros(7),
+    'text': ['0'] * 6,
+    'nothing': None,
+}
+
+
+def test_the_posture_of_these_tests_collides():
+    scene, inner = around()
+    assert not scene.is_free(Q) and inner.colliding_pair(Q) is not None
+
+
+@pytest.mark.parametrize('call', posture_calls())
+def test_an_invalid_posture_is_refused_by_every_call(call):
+    judge = posture_calls()[call]
+    taken = []
+    for words, q in POSTURES.items():
+        try:
+            judge(q)
+        except RequestError:
+            continue
+        taken.append(words)
+    assert not taken
+    judge(Q)
+
+
+def test_a_root_that_is_nowhere_is_refused():
+    _, inner = around()
+    for pose in (changed(HERE, (0, 3), np.nan), changed(HERE, (1, 1), np.nan)):
+        for call in (inner.colliding_pair, inner.nearest_pair, inner.place_links):
+            with pytest.raises(RequestError, match='not finite'):
+                call(Q, pose)
+
+
+def test_postures_that_are_not_finite_are_never_free_for_the_kernels():
+    _, inner = around()
+    bodies = Obstacles(ToolChain(arm().robot, arm().group), inner)
+    apart = changed(Q, 0, 2.5)
+    for words, q in POSTURES.items():
+        if np.shape(q) == (6,) and words != 'text':
+            assert bodies.judge(np.array([apart, q])).are_hits.tolist() == [False, True]
+            assert bodies.follow(np.array([apart, q]))[0] < 1.0
+            if bodies.judge(q[None]).verdicts[0] == DOUBTFUL:
+                with pytest.raises(RequestError):
+                    bodies.check(q[None])
+
+
+@pytest.mark.parametrize('padding', [np.nan, np.inf, -np.inf, 'x', None])
+def test_a_padding_that_is_no_number_is_refused(padding):
+    with pytest.raises(InvalidOption, match='padding'):
+        CollisionChecker(arm().robot, padding=padding)

@@ -220,9 +220,10 @@ def check_rows(
         verdicts[row], culprits[row], distances[row] = COLLISION_FREE, -1, wanted
         for pair in range(pairs.shape[0]):
             apart, high = _distance(bodies, pair, wanted, clearance)
-            if apart < distances[row]:
+            # In this order NaN is never free.
+            if not apart >= distances[row]:
                 distances[row] = apart
-                if apart < clearance:
+                if not apart >= clearance:
                     culprits[row] = pair
                     verdicts[row] = DOUBTFUL
                     if high <= clearance and not _is_hull(bodies, pair):
@@ -300,9 +301,10 @@ def follow(
                 motion = _travel(bodies, pair, q, row, row + 1)
                 left = motion * (1.0 - reached[row])
                 apart, _ = _distance(bodies, pair, clearance + left, clearance)
-                if motion > 0.0 and apart - clearance < part * motion:
+                # In this order NaN is never free, here and below.
+                if not motion <= 0.0 and not apart - clearance >= part * motion:
                     part, culprits[row] = (apart - clearance) / motion, pair
-            reached[row] = min(1.0, reached[row] + max(part, 0.0))
+            reached[row] = min(1.0, reached[row] + max(0.0, part))
             if reached[row] == 1.0 or part < SHORTEST_MOTION:
                 break
         if reached[row] == 1.0:

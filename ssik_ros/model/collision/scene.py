@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ssik_ros.arguments import read_number, shown
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.errors import RequestError
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.geometry import as_coal, CollisionShape, Mesh
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 
+AT_ROOT = np.eye(4)[None]
 IN_WORLD = -2
 """Carrier of shapes that are fixed in the world."""
 SLACK = 1e-9
@@ -123,8 +127,9 @@ class CollisionScene:
         :param shapes: all shapes.
         :param pairs: pairs of indices of the shapes that are checked.
         :param padding: shapes nearer to each other than this count as colliding [m].
+        :raises InvalidOption: if the padding is not a finite number.
         """
-        self.shapes, self.padding = shapes, padding
+        self.shapes, self.padding = shapes, read_number('padding', padding)
         self.pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         """(p, 2) indices of the two shapes of each pair that is checked."""
         self._robot, self._coal = robot, coal
@@ -146,9 +151,9 @@ class CollisionScene:
         """Mask (p,) of the pairs whose bounding boxes are compared: a mesh takes longer to check than its box."""
         self._has_meshes = bool(self._are_boxed.any())
         self._request = coal.CollisionRequest()
-        self._request.security_margin = padding
+        self._request.security_margin = self.padding
         self._detailed = coal.CollisionRequest()
-        self._detailed.security_margin = padding
+        self._detailed.security_margin = self.padding
         self._detailed.enable_contact = True
         self._detailed.num_max_contacts = 1
 
@@ -168,6 +173,7 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
+        :raises RequestError: as :meth:`shape_poses`.
         """
         if not len(self.pairs):
             return None
@@ -249,8 +255,6 @@ class CollisionScene:
     ) -> NearestPair | None:
         """
         Return the two bodies with the least distance, with distance and nearest points; None if no pair is checked.
-
-        If several pairs overlap, one of them is returned, not always the pair that overlaps most.
 
         If several pairs overlap, one of them is returned, not always the pair that overlaps most.
 
@@ -402,13 +406,21 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
+        :raises DimensionMismatch: if the state has another size.
+        :raises RequestError: for a state or pose that is not finite: the collision library would find no collision.
         """
         robot = self._robot
         joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
-        model = np.eye(4) if root_pose is None else invert_pose(root_pose)
+        model = AT_ROOT if root_pose is None else invert_pose(root_pose)[None]
         # The carriers -2 (world) and -1 (root link) are the last two poses.
-        carriers = np.concatenate([joint_poses, model[None], np.eye(4)[None]])[self._carriers]
-        poses: FloatArray = carriers @ self._placements
+        carriers = np.concatenate([joint_poses, model, AT_ROOT])
+        if not math.isfinite(carriers.sum()):
+            raise RequestError(
+                f'A state that is not finite cannot be checked for collisions: {shown(positions)}.',
+                positions=positions,
+                root_pose=root_pose,
+            )
+        poses: FloatArray = carriers[self._carriers] @ self._placements
         return poses
 
     def _near_pairs(self, poses: FloatArray) -> Iterator[tuple[int, int]]:

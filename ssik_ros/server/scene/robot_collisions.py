@@ -79,8 +79,6 @@ class RobotCollisions:
 
         If several pairs overlap, one of them is returned, not always the pair that overlaps most.
 
-        If several pairs overlap, one of them is returned, not always the pair that overlaps most.
-
         :param around: objects in the world and carried ones.
         :param state: where the robot is.
         :raises RequestRefused: as :meth:`scene`.
