@@ -224,6 +224,26 @@ def test_a_mesh_that_cannot_be_read_is_named(tmp_path):
     assert str(path) in checker.warnings[0]
 
 
+@pytest.mark.parametrize('corner', ['nan 0 0', '0 1e39 0'])
+def test_a_mesh_with_a_corner_that_is_nowhere_is_left_out(tmp_path, corner):
+    path = tmp_path / 'link.obj'
+    path.write_text(f'v {corner}\nv 1 0 0\nv 0 1 0\nf 1 2 3\n')
+    checker = CollisionChecker(load_robot(rail({'a': f'<mesh filename="file://{path}"/>'})))
+    assert 'a vertex is not finite' in checker.warnings[0] and not checker.available
+
+
+@pytest.mark.parametrize(
+    'shape', ['<box size="0 1 1"/>', '<sphere radius="-0.1"/>', '<capsule radius="1" length="0"/>']
+)
+def test_a_solid_of_a_robot_without_extent_is_taken_with_a_warning(caplog, shape):
+    checker = CollisionChecker(load_robot(rail({'a': shape, 'd': SPHERE}), ONLY_A_AND_D))
+    assert checker.checked_links == ('a', 'd') and not checker.warnings
+    assert f'<{shape[1:].split()[0]}> in line 1' in caplog.text
+    caplog.clear()
+    CollisionChecker(load_robot(rail()))
+    assert not caplog.text
+
+
 def warning_about(mesh, **options):
     """Return the sentence about the one mesh of a robot that is left out."""
     text = rail({'a': f'<mesh filename="{mesh}"/>'})

@@ -1,5 +1,6 @@
 """Read the ``<collision>`` elements of a URDF as shapes of the collision library coal."""
 
+import logging
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,10 +16,18 @@ from ssik_ros.model.urdf.reader import parse_origin
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.value_class import dataclass
 
+_LOGGER = logging.getLogger('ssik_ros.model.collision')
+
 MESH_SUFFIXES = ('.3ds', '.dae', '.glb', '.gltf', '.obj', '.off', '.ply', '.stl')
 """Suffixes of mesh files. Other files are never opened, since the URDF may come from an untrusted sender."""
 MOST_MESH_BYTES = 64 << 20
 """Size of the largest mesh file that is read [bytes]."""
+ROUND_SOLIDS = {
+    'sphere': ('radius',),
+    'cylinder': ('radius', 'length'),
+    'capsule': ('radius', 'length'),
+}
+"""Names of the sizes of the solids other than boxes."""
 STL_HEADER = 80
 """Bytes before the number of triangles in a binary STL file."""
 STL_TRIANGLE = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
@@ -163,20 +172,23 @@ def origin_pose(collision: XmlElement) -> FloatArray:
 
 def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
     """Return coal's solid or a Mesh for the child of a <geometry> element, or a sentence that says why it is left out."""
-    if described.tag == 'box':
-        return coal.Box(*described.vector('size', (0.0, 0.0, 0.0)))
-    if described.tag == 'sphere':
-        return coal.Sphere(described.number('radius'))
-    if described.tag == 'cylinder':
-        return coal.Cylinder(described.number('radius'), described.number('length'))
-    if described.tag == 'capsule':
-        return coal.Capsule(described.number('radius'), described.number('length'))
     if described.tag == 'mesh':
         path = find_mesh(described, robot)
         return path if isinstance(path, str) else read_mesh(path, mesh_scale(described), coal)
-    return (
-        f'the shape <{shorten(described.tag)}> in line {described.line} is unknown and left out.'
-    )
+    if described.tag == 'box':
+        sizes = described.vector('size', (0.0, 0.0, 0.0))
+    elif described.tag in ROUND_SOLIDS:
+        sizes = tuple(map(described.number, ROUND_SOLIDS[described.tag]))
+    else:
+        return f'the shape <{shorten(described.tag)}> in line {described.line} is unknown and left out.'
+    if min(sizes) <= 0.0:
+        _LOGGER.warning(
+            'The <%s> in line %d of robot %s has a size that is not above zero: its collisions may be missed.',
+            described.tag,
+            described.line,
+            quote(robot.name),
+        )
+    return getattr(coal, described.tag.capitalize())(*sizes)
 
 
 def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
@@ -220,6 +232,8 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Mesh | str:
             rows = map(model.tri_indices, range(model.num_tris))
             triangles = np.array([(t[0], t[1], t[2]) for t in rows], dtype=np.int64)
             vertices = np.array(model.vertices(), dtype=np.float64)
+            if not np.isfinite(vertices).all():
+                raise ValueError('a vertex is not finite')
             mesh = _MESHES[key] = Mesh(vertices, triangles.reshape(-1, 3))
         except (RuntimeError, ValueError) as error:
             return f'the mesh {quote(path.name)} cannot be read and is left out: {error}.'
