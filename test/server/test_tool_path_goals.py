@@ -102,8 +102,8 @@ def test_a_carried_object_follows_the_path(server):
         assert not blocked.solved and blocked.cause == Cause.COLLISION
         assert 'torch' in blocked.text and 'floor' in blocked.text
     finally:
-        server.scene.world.detach('torch')
-        server.scene.world.remove('floor')
+        server.scene.world.detach('torch', '', lambda carried: carried.object.pose)
+        server.scene.world.remove('')
 
 
 def test_times_go_from_rest_to_rest_at_the_tool_speed(server):

@@ -109,9 +109,41 @@ def test_a_carried_object_stands_no_more():
     world.add(ball('cup'))
     world.attach(CarriedObject(ball('cup'), 'panda_hand'))
     assert names(world) == []
-    assert world.detach('cup').link == 'panda_hand'
-    assert world.detach('cup') is None
-    assert world.now().carried == ()
+    for _ in range(2):
+        world.detach('cup', '', lambda carried: carried.object.pose)
+        assert names(world) == ['cup'] and world.now().carried == ()
+
+
+def held(world):
+    """Return the names of the carried objects."""
+    return [entry.object.name for entry in world.now().carried]
+
+
+@pytest.mark.parametrize(
+    ('name', 'link', 'put_down'),
+    [('cup', '', 'cup'), ('', 'panda_hand', 'cup rod'), ('', '', 'cup rod jug'), ('cap', '', '')],
+)
+def test_objects_that_are_put_down_stay_in_the_world(name, link, put_down):
+    world = SceneWorld()
+    for item, holder in (('cup', 'panda_hand'), ('rod', 'panda_hand'), ('jug', 'panda_link3')):
+        world.attach(CarriedObject(ball(item), holder))
+    where = pose_of((1.0, 2.0, 3.0))
+    world.add(ball('cup', radius=0.3))
+    world.detach(name, link, lambda carried: where)
+    kept = [item for item in ('cup', 'rod', 'jug') if item not in put_down.split()]
+    assert held(world) == kept and names(world) == (put_down.split() or ['cup'])
+    for item in put_down.split():
+        assert (world.now().standing_named(item).pose == where).all()
+        assert world.now().standing_named(item).shapes[0].sizes == (0.1,)
+
+
+def test_what_cannot_be_put_down_stays_where_it_is():
+    world = SceneWorld()
+    world.attach(CarriedObject(ball('cup'), 'panda_hand'))
+    for place in (lambda _: np.full((4, 4), np.nan), lambda _: np.eye(4) * 2.0):
+        with pytest.raises(ModelError, match="'cup'"):
+            world.detach('', '', place)
+    assert held(world) == ['cup'] and names(world) == []
 
 
 def test_a_world_does_not_grow_without_end():

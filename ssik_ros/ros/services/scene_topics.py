@@ -9,7 +9,9 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import quote, SsikError
+from ssik_ros.model.collision.objects import CarriedObject
 from ssik_ros.ros.conversions.object_conversions import read_attached, read_object
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.server.requests.ik_requests import FullState
@@ -60,7 +62,9 @@ class SceneTopics:
 
     def take_attached(self, message: AttachedCollisionObject) -> None:
         """
-        Attach an object to a link, or detach it: a detached object stays in the world; log an error.
+        Attach an object to a link, or detach it: a detached object stays in the world at its present pose.
+
+        Without an id, all objects of the link are detached; without a link as well, all objects. Log an error.
 
         :param message: the object and the link.
         """
@@ -93,12 +97,12 @@ class SceneTopics:
         if not given.is_gone:
             self._world.attach(scene.carry(given, self._world.now(), current, current))
             return
-        dropped = self._world.detach(given.object.name)
-        if dropped is not None:
-            # As in MoveIt, the object stays in the world at its present pose.
-            item, place = dropped.object, scene.frames.in_model_frame(dropped.link, current)
-            pose = item.pose if place is None else place @ item.pose
-            self._world.add(dataclasses.replace(item, pose=pose))
+
+        def place(carried: CarriedObject) -> FloatArray:
+            pose, frame = carried.object.pose, scene.frames.in_model_frame(carried.link, current)
+            return pose if frame is None else frame @ pose
+
+        self._world.detach(given.object.name, given.link, place)
 
     def _now(self) -> tuple[PlanningScene, FullState]:
         scene = self._scene()

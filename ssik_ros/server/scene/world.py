@@ -4,7 +4,7 @@ The objects around a robot and the objects that it carries.
 Messages change them through :class:`SceneWorld`; each request reads one snapshot, a :class:`Surroundings`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import dataclasses
 import threading
 from typing import NamedTuple
@@ -166,18 +166,28 @@ class SceneWorld:
         with self._lock:
             self._exchange(self._now.carry([carried]), carried.object)
 
-    def detach(self, name: str) -> CarriedObject | None:
+    def detach(self, name: str, link: str, place: Callable[[CarriedObject], FloatArray]) -> None:
         """
-        Remove a carried object; it does not return to the world.
+        Return carried objects to the world, where each replaces an object of the same name.
 
-        :param name: its name, or empty for all carried objects.
-        :returns: the removed object; None for an unknown or empty name.
+        :param name: name of one object; empty for all objects that ``link`` carries. Unknown names have no effect.
+        :param link: the link that carries all of them, read only without a name; empty for any link.
+        :param place: returns the pose (4, 4) of a carried object in the model frame.
+        :raises ModelError: for a pose that is not finite or too far away; nothing changes then.
         """
         with self._lock:
-            gone = [c for c in self._now.carried if c.object.name == name]
-            kept = [c for c in self._now.carried if name and c.object.name != name]
-            self._now = self._now._replace(carried=tuple(kept))
-            return gone[0] if gone else None
+            gone = [
+                entry
+                for entry in self._now.carried
+                if name == entry.object.name or (not name and link in ('', entry.link))
+            ]
+            put_down = [dataclasses.replace(entry.object, pose=place(entry)) for entry in gone]
+            for item in put_down:
+                check_object(item)
+            kept = tuple(entry for entry in self._now.carried if entry not in gone)
+            names = {item.name for item in put_down}
+            others = [item for item in self._now.standing if item.name not in names]
+            self._now = Surroundings((*others, *put_down), kept)
 
     def _require(self, name: str) -> WorldObject:
         world_object = self._now.standing_named(name)
