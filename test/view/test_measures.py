@@ -4,7 +4,9 @@ from test.view.made_arms import two_arms
 from test.view.test_session import session_of
 
 import numpy as np
+import pytest
 
+from ssik_ros.server.requests.refusals import RequestRefused
 from ssik_ros.view.obstacles import make_solid
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.velocity_ellipsoid import make_ellipsoid
@@ -52,7 +54,27 @@ def test_an_arm_that_moves_in_a_plane_has_a_flat_ellipsoid():
 def test_several_tips_have_no_ellipsoid_and_bodies_without_shapes_no_pair():
     robot = two_arms()
     session = Session(robot, robot.group('both'))
-    assert session.velocity_ellipsoid() is None and session.nearest_pair() is None
+    assert session.velocity_ellipsoid() is None
+    with pytest.raises(RequestRefused, match='no collision geometry'):
+        session.nearest_pair()
+
+
+BALL = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+LOST = '<collision><geometry><mesh filename="package://lost/a.stl"/></geometry></collision>'
+
+
+@pytest.mark.parametrize(
+    ('shapes', 'reason'),
+    [
+        ('', 'has no collision geometry'),
+        (BALL + LOST, "cannot be checked for collisions: Link 'base': the mesh"),
+    ],
+)
+def test_the_panel_says_why_no_pair_is_measured(shapes, reason):
+    measure_panel = pytest.importorskip('ssik_ros.view.browser.panels.measure_panel')
+    robot = two_arms(shapes)
+    pair, text = measure_panel.measure_pair(Session(robot, robot.group('both')))
+    assert pair is None and reason in text
 
 
 def test_the_nearest_pair_has_the_distance_of_its_points_and_leaves_far_objects_out():

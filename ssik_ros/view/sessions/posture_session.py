@@ -20,7 +20,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.requests.ik_requests import Branch, FullState, StateRequest
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
 
 MOST_UNDONE = 100
@@ -292,14 +292,13 @@ class PostureSession(ABC):
         """
         Return the two bodies (links or obstacles) that are nearest to each other in the shown posture.
 
-        None if no pair of bodies is checked for collisions. None also if collisions cannot be checked: without the
-        collision library, or if a part of the geometry is missing. If several pairs overlap, one of them is returned.
+        None if no pair of bodies is checked for collisions. If several pairs overlap, one of them is returned.
+
+        :raises RequestRefused: if collisions cannot be checked: without the collision library, or if a part of the
+            geometry is missing, or all of it.
         """
         scene = self.server.scene
-        try:
-            return scene.collisions.nearest_pair(scene.world.now(), self.state)
-        except RequestRefused:
-            return None
+        return scene.collisions.nearest_pair(scene.world.now(), self.state)
 
     def _show(self, state: FullState) -> None:
         self.state = self._solved = state

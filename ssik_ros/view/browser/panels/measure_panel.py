@@ -3,6 +3,7 @@
 import numpy as np
 
 from ssik_ros.model.collision.scene import NearestPair
+from ssik_ros.server.requests.refusals import RequestRefused
 from ssik_ros.view.browser.link_meshes import page_colour, page_pose, SceneLines
 from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_refresh
 from ssik_ros.view.limit_room import short
@@ -61,9 +62,9 @@ class MeasurePanel(Panel):
         self._weakest.draw([[place - half, place + half]])
 
     def show_details(self, session: PostureSession) -> None:
-        pair = session.nearest_pair() if self._pair_box.value else None
+        pair, text = measure_pair(session) if self._pair_box.value else (None, '')
         self._pair.draw(None if pair is None else pair.points[None])
-        self._pair_text.content = plain(describe_pair(pair)) if self._pair_box.value else ''
+        self._pair_text.content = plain(text)
 
 
 def describe_ellipsoid(ellipsoid: VelocityEllipsoid) -> str:
@@ -79,14 +80,20 @@ def describe_ellipsoid(ellipsoid: VelocityEllipsoid) -> str:
     return f'{kind}{text}{least} of at most {most} m/s, for joints at 1 rad/s.'
 
 
-def describe_pair(pair: NearestPair | None) -> str:
+def measure_pair(session: PostureSession) -> tuple[NearestPair | None, str]:
     """
-    Return a sentence with the names of the two nearest bodies and their distance or overlap [mm].
+    Return the two nearest bodies of the shown posture, and a sentence with their names and distance or overlap [mm].
 
-    :param pair: the pair; None if no pair of bodies is checked.
+    Without such a pair, the sentence says why.
+
+    :param session: the session.
     """
+    try:
+        pair = session.nearest_pair()
+    except RequestRefused as refusal:
+        return None, str(refusal)
     if pair is None:
-        return 'No pair of bodies is checked: the robot has no collision shapes.'
+        return None, 'No pair of bodies is checked for collisions.'
     apart = f'{1e3 * abs(pair.distance):.0f} mm'
     how = 'overlap by' if pair.distance < 0.0 else 'are apart by'
-    return f'{pair.first} and {pair.second} {how} {apart}.'
+    return pair, f'{pair.first} and {pair.second} {how} {apart}.'
