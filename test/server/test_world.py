@@ -70,6 +70,14 @@ def test_shapes_are_added_where_they_are():
     assert names(world) == ['a', 'new']
 
 
+def test_shapes_too_far_from_the_object_are_refused():
+    world = SceneWorld()
+    world.add(ball('a', pose_of((-6e8, 0.0, 0.0))))
+    with pytest.raises(ModelError, match='beyond'):
+        world.append(ball('a', pose_of((6e8, 0.0, 0.0))))
+    assert len(world.now().standing_named('a').shapes) == 1
+
+
 def test_an_object_moves_with_all_its_shapes():
     world = SceneWorld()
     world.add(ball('a'))

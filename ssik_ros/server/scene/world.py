@@ -120,8 +120,10 @@ class SceneWorld:
                 return
             # The new shapes are given in their own object frame.
             to_old = np.linalg.inv(old.pose) @ item.pose
-            moved = [dataclasses.replace(s, pose=to_old @ s.pose) for s in item.shapes]
+            moved = tuple(dataclasses.replace(s, pose=to_old @ s.pose) for s in item.shapes)
             subframes = {name: to_old @ pose for name, pose in item.subframes.items()}
+            # Far from the old object, the moved shapes may be too far away.
+            check_object(dataclasses.replace(old, shapes=moved))
             self._replace(
                 dataclasses.replace(
                     old, shapes=(*old.shapes, *moved), subframes={**old.subframes, **subframes}
