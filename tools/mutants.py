@@ -327,7 +327,7 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
     },
     f'{VERIFIED}::test_the_limits_of_a_request_are_kept': {
         "forgets the request's limits": Mutant(
-            1, REQUEST_LIMITS, 'narrow_limits', drop('minimum', 1)
+            1, REQUEST_LIMITS, 'narrow_by_own', drop('minimum', 1)
         ),
     },
     f'{DETERMINISTIC}::test_what_was_asked_before_does_not_matter': {
@@ -359,7 +359,7 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
         ),
         'rounds timeouts to milliseconds': Mutant(
             4,
-            'ssik_ros/solvers/search/requests.py',
+            'ssik_ros/problem/request_fields.py',
             'nanoseconds',
             assign('return', '{old} // 1_000_000 * 1_000_000'),
         ),

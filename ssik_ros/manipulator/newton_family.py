@@ -42,10 +42,10 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest, Validation
 from ssik_ros.problem.pose_input import read_pose_or_poses
 from ssik_ros.problem.problem import Rows
+from ssik_ros.problem.request_fields import nanoseconds
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.newton.stacks import solve_each, solve_path, StackResult
 from ssik_ros.solvers.search.newton.tracker import Tracker
-from ssik_ros.solvers.search.requests import nanoseconds
 from ssik_ros.solvers.search.settings import make_settings, SearchSettings
 from ssik_ros.solvers.search.solver import Run, SearchSolver
 from ssik_ros.tolerances import DEFAULT_TOLERANCES

@@ -64,6 +64,12 @@ class SolveRequest:
     """Whether a search goes on for the nearest posture where a pose is proved to be out of reach."""
 
 
+ONE = 1
+"""
+The ``max_solutions`` of a plain request, compared by identity.
+
+This takes less time than a comparison of values, and True, 1.0 and other kinds of numbers are not this object.
+"""
 ONE_TIP = (1, 4, 4)
 """Shape that the targets of a group with one tip may have instead of (4, 4)."""
 
@@ -75,7 +81,7 @@ def is_plain(request: SolveRequest) -> bool:
     Planners and control loops send nearly nothing else; solvers have fast paths for such requests.
     """
     return (
-        request.max_solutions == 1
+        request.max_solutions is ONE
         and request.validate is None
         and request.tool_offsets is None
         and request.lower is None

@@ -4,11 +4,15 @@ Compute the joint limits of one request: the limits of the model, narrowed by th
 Solvers share these functions, so that all of them refuse the same limits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arguments import check_mapping, read_float, read_numbers
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
     DimensionMismatch,
@@ -23,10 +27,77 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import Problem
 
 
+class Variables(NamedTuple):
+    """
+    The velocity variables of a solver that requests limit, ``nv`` of them.
+
+    Passive variables move a tip but are not in the group.
+    """
+
+    group: JointGroup
+    joints: tuple[str, ...]
+    """(nv,) name of the joint of each variable."""
+    places: IntArray
+    """(nv,) index of each variable in a seed."""
+    is_limited: NDArray[np.bool_]
+    """(nv,) True for variables of the group that are no part of a ball joint."""
+    balls: tuple[int, ...] = ()
+    """The first variable of each ball joint of the group."""
+
+    @classmethod
+    def of_group(cls, group: JointGroup) -> 'Variables':
+        """
+        Return the variables of a group whose joints have one variable each, without passive variables.
+
+        :param group: the group.
+        """
+        n = group.variable_count
+        return cls(group, group.joint_names, np.arange(n), np.ones(n, dtype=np.bool_))
+
+    @classmethod
+    def of_problem(cls, problem: Problem, group: JointGroup) -> 'Variables':
+        """
+        Return the variables of a packed problem.
+
+        :param group: group of the problem.
+        """
+        is_own = problem.variable_q < problem.group_size
+        is_limited = is_own & (problem.variable_kind <= layout.LINEAR)
+        balls = np.flatnonzero(is_own & (problem.variable_kind == layout.BALL_FIRST))
+        joints, places = problem.joint_of_variable, problem.variable_q
+        return cls(group, joints, places, is_limited, tuple(balls.tolist()))
+
+    def read(self, values: Any, what: str) -> FloatArray:
+        """
+        Return numbers for each position variable of the group as numbers for each limited variable.
+
+        :param values: (n,) the field of a request.
+        :param what: the name of the field, for messages.
+        :raises DimensionMismatch: for another shape, and for NaN.
+        :raises InvalidOption: for anything but real numbers, and for finite limits of ball joints.
+        """
+        array = read_numbers(what, values)
+        names = self.group.variable_names
+        if array.shape != (len(names),) or np.isnan(array).any():
+            raise DimensionMismatch(
+                f'{what} must hold {counted(len(names), "number")} without NaN, one for each of '
+                f'{list(names)}; got {values}.',
+                expected=(len(names),),
+                actual=array.shape,
+            )
+        for ball in self.balls:
+            place = self.places[ball]
+            if np.isfinite(array[place : place + 4]).any():
+                raise InvalidOption(
+                    f'{what} of joint {quote(self.joints[ball])} must be infinite: a quaternion '
+                    'has no limits.'
+                )
+        return array[self.places[self.is_limited]]
+
+
 def narrow_limits(
     request: SolveRequest,
-    problem: Problem,
-    group: JointGroup,
+    variables: Variables,
     seed: FloatArray,
     lower: FloatArray,
     upper: FloatArray,
@@ -36,92 +107,60 @@ def narrow_limits(
 
     Passive joints, which move a tip but are not in the group, are held at the seed's values by equal limits.
 
+    :param variables: variables of the solver.
     :param seed: (nq,) the request's seed, passive variables included [rad or m].
-    :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return [rad or m].
+    :param lower, upper: (nv,) limits of the solver at the call, limits of the request on return [rad or m].
     :returns: False if a joint has no value within both the limits and the consistency limits, so that no solution
         exists; passive and locked joints are not held then. Else True.
     :raises DimensionMismatch: for limits of another size, and for NaN.
     :raises InvalidLimits: if a lower limit is above an upper limit, or a joint is locked outside of its limits.
-    :raises InvalidOption: for finite limits of ball joints, or a value for a locked joint with several variables.
+    :raises InvalidOption: for limits that are not numbers, finite limits of ball joints, locked joints that are not
+        a mapping to numbers, or a value for a locked joint with several variables.
     :raises JointNotFound: for an unknown locked joint.
     """
-    scalar = problem.variable_kind <= layout.LINEAR
-    is_limited = scalar & (problem.variable_q < problem.group_size)
-    place = problem.variable_q[is_limited]
-    for what in ('lower', 'upper', 'consistency_limits'):
-        _refuse_ball_limits(getattr(request, what), what, problem)
-    names = group.variable_names
-    if request.lower is not None:
-        lower[is_limited] = np.maximum(
-            lower[is_limited], one_each(request.lower, 'lower', names)[place]
-        )
-    if request.upper is not None:
-        upper[is_limited] = np.minimum(
-            upper[is_limited], one_each(request.upper, 'upper', names)[place]
-        )
-    _require_room(problem.joint_of_variable, lower, upper)
+    narrow_by_own(request, variables, lower, upper)
     if request.consistency_limits is not None:
-        width = one_each(request.consistency_limits, 'consistency_limits', names)[place]
-        lower[is_limited] = np.maximum(lower[is_limited], seed[place] - width)
-        upper[is_limited] = np.minimum(upper[is_limited], seed[place] + width)
+        width = variables.read(request.consistency_limits, 'consistency_limits')
+        at = variables.is_limited
+        near = seed[variables.places[at]]
+        lower[at] = np.maximum(lower[at], near - width)
+        upper[at] = np.minimum(upper[at], near + width)
         if not (lower <= upper).all():
             return False
-    passive = problem.variable_q >= problem.group_size
-    lower[passive] = upper[passive] = seed[problem.variable_q[passive]]
-    for name, value in (request.locked or {}).items():
-        _lock(name, value, problem, group, seed, (lower, upper))
+    passive = variables.places >= variables.group.variable_count
+    lower[passive] = upper[passive] = seed[variables.places[passive]]
+    for name, value in locked_joints(request).items():
+        _lock(name, value, variables, seed, (lower, upper))
     return True
 
 
 def narrow_by_own(
-    request: SolveRequest, names: Sequence[str], lower: FloatArray, upper: FloatArray
+    request: SolveRequest, variables: Variables, lower: FloatArray, upper: FloatArray
 ) -> None:
     """
-    Narrow limits of joints in place by ``request.lower`` and ``request.upper``.
+    Narrow limits in place by ``request.lower`` and ``request.upper``.
 
-    :param names: names of the joints, for messages.
-    :param lower, upper: (n,) limits, changed in place [rad or m].
-    :raises DimensionMismatch: for arrays of another size, and for NaN.
+    :param variables, lower, upper: as for :func:`narrow_limits`.
+    :raises DimensionMismatch, InvalidOption: as :meth:`Variables.read`.
     :raises InvalidLimits: if a lower limit is above an upper limit.
     """
+    at = variables.is_limited
     if request.lower is not None:
-        np.maximum(lower, one_each(request.lower, 'lower', names), out=lower)
+        lower[at] = np.maximum(lower[at], variables.read(request.lower, 'lower'))
     if request.upper is not None:
-        np.minimum(upper, one_each(request.upper, 'upper', names), out=upper)
-    _require_room(names, lower, upper)
+        upper[at] = np.minimum(upper[at], variables.read(request.upper, 'upper'))
+    _require_room(variables.joints, lower, upper)
 
 
-def one_each(values: FloatArray, what: str, names: Sequence[str]) -> FloatArray:
+def locked_joints(request: SolveRequest) -> Mapping[str, float | None]:
     """
-    Return values as an array (n,), after a check that they have one number for each of n names.
+    Return the locked joints of a request with their values; empty without any.
 
-    :param what: the name of the array, for messages.
-    :param names: names of the joints.
-    :raises DimensionMismatch: for another shape, and for NaN.
+    :raises InvalidOption: for anything but a mapping.
     """
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (len(names),) or np.isnan(array).any():
-        raise DimensionMismatch(
-            f'{what} must hold {counted(len(names), "number")} without NaN, one for each of '
-            f'{list(names)}; got {values}.',
-            expected=(len(names),),
-            actual=array.shape,
-        )
-    return array
-
-
-def _refuse_ball_limits(values: FloatArray | None, what: str, problem: Problem) -> None:
-    """Raise InvalidOption for finite limits on the quaternion of a ball joint, which would have no effect."""
-    if values is None:
-        return
-    array = np.asarray(values, dtype=np.float64)
-    for v in np.flatnonzero(problem.variable_kind == layout.BALL_FIRST):
-        place = int(problem.variable_q[v])
-        if place < problem.group_size and np.isfinite(array[place : place + 4]).any():
-            raise InvalidOption(
-                f'{what} of joint {quote(problem.joint_of_variable[v])} must be infinite: a quaternion '
-                'has no limits.'
-            )
+    if not request.locked:
+        return {}
+    return check_mapping('locked', request.locked, 'a mapping from joint names to values')
 
 
 def _require_room(names: Sequence[str], lower: FloatArray, upper: FloatArray) -> None:
@@ -137,8 +176,7 @@ def _require_room(names: Sequence[str], lower: FloatArray, upper: FloatArray) ->
 def _lock(
     name: str,
     value: float | None,
-    problem: Problem,
-    group: JointGroup,
+    variables: Variables,
     seed: FloatArray,
     limits: tuple[FloatArray, FloatArray],
 ) -> None:
@@ -147,23 +185,28 @@ def _lock(
 
     :param seed: (nq,) seed, passive variables included.
     :param limits: lower and upper limits, (nv,) each.
-    :raises JointNotFound, InvalidOption, InvalidLimits: for an unknown joint, a value of a joint with several
-        variables, and a value outside the limits.
+    :raises JointNotFound, InvalidOption, InvalidLimits: for an unknown joint, a value that is not a number or is for
+        a joint with several variables, and a value outside the limits.
     """
     lower, upper = limits
-    variables = [v for v, joint in enumerate(problem.joint_of_variable) if joint == name]
+    group = variables.group
     if name not in group.joint_names:
         raise JointNotFound.unknown(
             f'Group {quote(group.name)} has no joint {quote(name)} to lock',
             name,
             group.joint_names,
         )
-    if value is not None and len(variables) > 1:
+    places = [v for v, joint in enumerate(variables.joints) if joint == name]
+    if value is not None and len(places) > 1:
         raise InvalidOption(f'Joint {quote(name)} has several variables; lock it with None.')
-    for v in variables:
-        position = seed[problem.variable_q[v]] if value is None else float(value)
-        held = min(max(position, lower[v]), upper[v]) if value is None else position
-        if not lower[v] <= held <= upper[v]:
+    for v in places:
+        position = seed[variables.places[v]]
+        held = (
+            min(max(position, lower[v]), upper[v])
+            if value is None
+            else read_float(f'The value of the locked joint {quote(name)}', value)
+        )
+        if not (lower[v] <= held <= upper[v] and math.isfinite(held)):
             raise InvalidLimits(
                 f'Joint {quote(name)} cannot be locked at {held}: its limits are '
                 f'[{lower[v]}, {upper[v]}].',

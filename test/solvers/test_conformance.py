@@ -7,9 +7,15 @@ from test.solvers.arms import closes, MAIN_GROUP, moved, tip_errors, tip_poses, 
 import numpy as np
 import pytest
 
-from ssik_ros.errors import DimensionMismatch, InvalidLimits
+from ssik_ros.errors import (
+    DimensionMismatch,
+    InvalidLimits,
+    InvalidOption,
+    InvalidTarget,
+    JointNotFound,
+)
 from ssik_ros.model.default_seed import default_seed
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.contract import BranchSolver, SolveRequest
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.registry import create_solver
 
@@ -208,6 +214,64 @@ def test_an_array_of_a_wrong_shape_is_an_error(case, change):
     with pytest.raises(DimensionMismatch) as caught:
         case.solver.solve(request)
     assert isinstance(caught.value, ValueError)
+
+
+TOOLS = {
+    'scaled': np.diag([2.0, 2.0, 2.0, 1.0]),
+    'all scaled': 2.0 * np.eye(4),
+    'mirrored': np.diag([-1.0, 1.0, 1.0, 1.0]),
+    'NaN': np.eye(4) * NAN,
+}
+OPTIONS = {
+    'tool_offsets': ('tool', [['a'] * 4] * 4, np.eye(4) * 1j),
+    'targets': ('target', None, np.eye(4).astype(str)),
+    'max_solutions': (0, -1, 2.5, 1.0, True, '2', None, NAN),
+    'max_searches': (0, -1, 1.5, '2'),
+    'tolerance': (0.0, -1.0, NAN, np.inf, '1', [NAN], np.ones(2), True),
+    'timeout': (-1.0, NAN, '1', np.ones(2)),
+    'cancel': ([0], True, np.zeros(1), np.zeros(2, dtype=np.int64)),
+}
+
+
+def malformed_requests(case):
+    """Yield fields that no solver may take, each with the error for it; see :data:`OPTIONS` for most of them."""
+    n, joint = case.group.variable_count, case.group.joint_names[0]
+    for tool in TOOLS.values():
+        yield {'tool_offsets': tool}, InvalidTarget
+    for name, values in OPTIONS.items():
+        for value in values:
+            yield {name: value}, InvalidOption
+    for name in ('seed', 'lower', 'upper', 'consistency_limits'):
+        yield {name: ['0'] * n}, InvalidOption
+        yield {name: [[0.0], [0.0, 1.0]]}, DimensionMismatch
+    for value in ('a', '0', np.zeros(2), True):
+        yield {'locked': {joint: value}}, InvalidOption
+    for value in (NAN, np.inf, -np.inf):
+        yield {'locked': {joint: value}}, InvalidLimits
+    yield {'locked': [joint]}, InvalidOption
+    yield {'locked': {f'{joint}_': 0.0}}, JointNotFound
+    if np.isfinite(case.group.upper[0]):
+        yield {'locked': {joint: case.group.upper[0] + 1.0}}, InvalidLimits
+
+
+def error_of(solve, request):
+    """Return the class of the error that a request raises, or the status or cause of its result."""
+    try:
+        result = solve(request)
+    except Exception as error:
+        return type(error)
+    return getattr(result, 'status', result.cause)
+
+
+def test_every_solver_refuses_a_malformed_field_with_the_same_error(case):
+    """A field that a method does not use is read, too: no proof and no solution comes from a mistake of the caller."""
+    good = {'targets': case.target(), 'seed': case.sample()}
+    for change, expected in malformed_requests(case):
+        request = SolveRequest(**{**good, **change})
+        assert error_of(case.solver.solve, request) is expected, change
+        # All branches are returned, so their number is not read.
+        if isinstance(case.solver, BranchSolver) and 'max_solutions' not in change:
+            assert error_of(case.solver.solve_all, request) is expected, change
 
 
 def test_several_solutions_are_distinct_valid_and_sorted_by_distance_to_the_seed(case):

@@ -10,6 +10,7 @@ import time
 
 from ssik_ros.kernels.search import causes
 from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.request_fields import nanoseconds
 from ssik_ros.results import Cause, CAUSES, IkResult, IkStatus
 from ssik_ros.solvers.auto.methods import GroupMethods
 from ssik_ros.solvers.auto.policy import SolveMethod
@@ -162,9 +163,9 @@ class _Deadline:
 
     def __init__(self, request: SolveRequest, began: float) -> None:
         """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of None or 0 sets none."""
-        timeout = request.timeout
-        self._is_set = timeout is not None and timeout > 0.0
-        self._stop = began + (timeout or 0.0)
+        budget = 0 if request.timeout is None else nanoseconds(request.timeout)
+        self._is_set = budget > 0
+        self._stop = began + 1e-9 * budget
 
     def leaves(self, seconds: float) -> bool:
         """Return whether at least ``seconds`` are left until the deadline [s]; True without a deadline."""

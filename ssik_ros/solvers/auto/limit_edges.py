@@ -16,7 +16,7 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.request_limits import narrow_by_own
+from ssik_ros.problem.request_limits import narrow_by_own, Variables
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.auto.policy import find_closed_form
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
@@ -70,7 +70,7 @@ class LimitEdges:
         if request.tool_offsets is not None:
             pose = pose @ invert_pose(np.reshape(request.tool_offsets, (4, 4)))
         bounds = np.array([chain.lower, chain.upper])
-        narrow_by_own(request, chain.joint_names, bounds[0], bounds[1])
+        narrow_by_own(request, Variables.of_group(self._search.group), bounds[0], bounds[1])
         beginnings = refinement.near_limits(pose, bounds)
         return refinement.first_refined(pose, beginnings, bounds, tolerance)
 

@@ -7,7 +7,6 @@ translate a request. All other requests, and those without a solution, go on to 
 
 from collections.abc import Callable
 import dataclasses
-import math
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.search import causes, plain_request, state
-from ssik_ros.problem.contract import ONE_TIP, SolveRequest
+from ssik_ros.problem.contract import ONE, ONE_TIP, SolveRequest
+from ssik_ros.problem.request_fields import checked_flag, LARGEST_TIMEOUT, nanoseconds
 from ssik_ros.results import Cause, CAUSES, error_norm, IkResult, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
@@ -27,7 +27,6 @@ from ssik_ros.solvers.closed_form.branch_request import (
     cause_of_absence,
 )
 from ssik_ros.solvers.search.arrays import SingleArrays
-from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nanoseconds
 from ssik_ros.solvers.search.settings import tip_tolerances
 from ssik_ros.solvers.search.solver import SearchSolver
 
@@ -127,10 +126,10 @@ class PlainRequests:
         """
         tolerance = request.tolerance
         if tolerance is not None and tolerance is not self.tolerance:
-            return self._solve_within(request, np.asarray(tolerance, dtype=np.float64))
+            return self._solve_within(request, self._solver.requests.tolerance(tolerance).item())
         # As ``is_plain`` of the contract, whose call would take 4 % of the time of a solve.
         if (
-            request.max_solutions != 1
+            request.max_solutions is not ONE
             or request.validate is not None
             or request.tool_offsets is not None
             or request.lower is not None
@@ -155,7 +154,7 @@ class PlainRequests:
         began, timeout, seconds = 0.0, 0, request.timeout
         if seconds is not None:
             began = monotonic()
-            usual = LEAST_SECONDS <= seconds < LARGEST_TIMEOUT
+            usual = type(seconds) is float and LEAST_SECONDS <= seconds < LARGEST_TIMEOUT
             timeout = round(seconds * 1e9) if usual else nanoseconds(seconds)
         last_cancel, flag = self._last_flag
         # A server has one flag for all of its requests.
@@ -183,22 +182,15 @@ class PlainRequests:
         self._pool.append(memory)
         return self._go_on(request, result, began)
 
-    def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult:
-        """
-        Return the result for a request with another tolerance, by a fast path that is kept for each tolerance.
-
-        A tolerance that is not one positive finite number goes on to the general path, which refuses it.
-        """
-        if tolerance.size != 1 or not 0.0 < tolerance.item() < math.inf:
-            return self._go_on(request)
-        value = tolerance.item()
-        if value not in self._others:
+    def _solve_within(self, request: SolveRequest, tolerance: float) -> IkResult:
+        """Return the result for a request with another tolerance, by a fast path that is kept for each tolerance."""
+        if tolerance not in self._others:
             if len(self._others) >= MOST_TOLERANCES:
                 self._others.clear()
-            self._others[value] = PlainRequests(
-                self._solver, self._go_on, self._closed_form, value
+            self._others[tolerance] = PlainRequests(
+                self._solver, self._go_on, self._closed_form, tolerance
             )
-        other = self._others[value]
+        other = self._others[tolerance]
         return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:

@@ -10,20 +10,15 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, freeze
-from ssik_ros.errors import (
-    counted,
-    DimensionMismatch,
-    InvalidOption,
-    JointNotFound,
-)
+from ssik_ros.arrays import FloatArray, freeze, IntArray
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import BranchSet, is_plain, ONE_TIP, SolveRequest
-from ssik_ros.problem.request_limits import narrow_by_own, one_each
+from ssik_ros.problem.request_fields import checked_flag, nanoseconds, RequestReader
+from ssik_ros.problem.request_limits import locked_joints, narrow_limits, Variables
 from ssik_ros.results import Cause, error_norm, IkResult, IkStatus, OneSolution
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import PlainBranches
@@ -37,7 +32,6 @@ from ssik_ros.solvers.closed_form.branch_request import (
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
-from ssik_ros.solvers.search.requests import nanoseconds
 
 ERRORS = 3
 """Columns of a branch after its joint values: position error, rotation error and Frobenius norm of FK - T."""
@@ -76,6 +70,10 @@ class AnalyticSolver:
         self.tip_frames = group.tips
         self.arm = AnalyticArm(self.chain, self.options.redundancy_samples)
         """Closed form of the chain."""
+        self._reader = RequestReader(name, group, group.tips)
+        self._variables = Variables.of_group(group)
+        self._last_flag: IntArray | None = None
+        self._last_tolerance: float | FloatArray | None = None
         self._metric = METRICS[self.options.seed_metric]
         n = len(self.joint_names)
         self._start = default_seed(robot, group)
@@ -113,7 +111,7 @@ class AnalyticSolver:
         """
         Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
 
-        ``tolerance`` and ``max_searches`` are ignored, and ``timeout`` is only checked. If ``validate`` is set, only
+        ``tolerance``, ``max_searches``, ``timeout`` and ``cancel`` are only checked. If ``validate`` is set, only
         branches that it accepts are returned and counted. Without a branch, the result has the cause of the failure.
         Then its ``nearest`` is the seed, also with ``wants_nearest``. ``searches`` counts samples of a held joint. The
         status is REFUSED for a pose that is not rigid and for an unusable seed.
@@ -121,13 +119,11 @@ class AnalyticSolver:
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
         :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
-            Also if a lower limit of the request is above an upper limit.
-        :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
-            Also if a lower limit of the request is above an upper limit.
+            Also for a lower limit above an upper limit, and for a joint that is locked outside its limits.
         :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
         """
         if self._plain is not None and is_plain(request):
-            solution = _solve_plain(self._plain, request)
+            solution = self._solve_plain(self._plain, request)
             if solution is not None:
                 return solution
         seed = self._seed(request)
@@ -152,13 +148,15 @@ class AnalyticSolver:
         If :attr:`is_complete` is False, only branches at samples of a held joint are found. At a (nearly) singular
         pose, further branches may exist.
 
-        :param request: the request. ``max_solutions`` and budgets are ignored. ``tolerance`` is the Frobenius norm of
-            FK - T, which is at least the norm over position and rotation error.
+        :param request: the request. ``max_solutions`` is not read, and budgets are only checked. ``tolerance`` is the
+            Frobenius norm of FK - T, which is at least the norm over position and rotation error.
         :raises RequestError, JointNotFound, InvalidLimits, TopologyMismatch: as :meth:`solve`.
         """
         request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
         seed = self._seed(request)
-        tolerance = None if request.tolerance is None else float(np.min(request.tolerance))
+        tolerance = None
+        if request.tolerance is not None:
+            tolerance = float(self._reader.tolerance(request.tolerance).min())
         outcome = self._find(request, seed, tolerance)
         if isinstance(outcome, IkResult):
             return BranchSet(
@@ -182,26 +180,53 @@ class AnalyticSolver:
             False,
         )
 
+    def _solve_plain(self, plain: PlainBranches, request: SolveRequest) -> IkResult | None:
+        """
+        Return the branch nearest to the seed by one kernel call; None if it finds none, or for arrays of other kinds.
+
+        :param plain: the kernel call, for one branch.
+        :param request: a plain request.
+        :raises RequestError: for a wrong timeout, tolerance or cancel flag.
+        """
+        if request.timeout is not None:
+            nanoseconds(request.timeout)
+        tolerance, flag = request.tolerance, request.cancel
+        # Callers have one tolerance and one flag for all of their requests.
+        if tolerance is not None and tolerance is not self._last_tolerance:
+            self._reader.tolerance(tolerance)
+            self._last_tolerance = tolerance
+        if flag is not None and flag is not self._last_flag:
+            self._last_flag = checked_flag(flag)
+        target = request.targets
+        if getattr(target, 'shape', None) == ONE_TIP:
+            target = target[0]
+        rows = plain.find(target, request.seed, with_errors=True)
+        if rows is None or not len(rows):
+            return None
+        rows.setflags(write=False)
+        *_, position, rotation, _ = rows[0].tolist()
+        report = SOLVED, 0, 1, error_norm(position, rotation), position, rotation, 1
+        return OneSolution(rows[0, :-ERRORS], report)
+
     def _find(
         self, request: SolveRequest, seed: FloatArray, tolerance: float | None = None
     ) -> Branches | IkResult:
         """
         Return the branches of a request, or a result without solutions if no search can run.
 
-        The cause of such a result is BAD_STATE for an unusable seed, and BAD_TARGET for a pose that is not rigid. It is
-        LIMITS or CONSISTENCY if a lower limit is above its upper limit.
+        The cause of such a result is BAD_STATE for an unusable seed, BAD_TARGET for a pose that is not rigid, and
+        CONSISTENCY if a joint has no value within its limits and the consistency limits.
 
         :param tolerance: largest Frobenius norm of FK - T of a branch; None means the default.
         """
-        target = self._transform(request.targets, 'a pose')
-        if request.timeout is not None:
-            nanoseconds(request.timeout)
+        # The kernel accepts only arrays that are contiguous and writable.
+        target = self._reader.poses(request.targets).copy().reshape(4, 4)
+        self._reader.check_budgets(request)
         if not joint_values.are_usable(seed):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
         wanted = self._branch_request(request, seed)
         if wanted is None:
-            cause = Cause.LIMITS if request.consistency_limits is None else Cause.CONSISTENCY
-            return self._empty(IkStatus.UNSOLVED, cause, 0, seed)
+            return self._empty(IkStatus.UNSOLVED, Cause.CONSISTENCY, 0, seed)
         if tolerance is not None:
             wanted = wanted._replace(tolerance=tolerance)
         branches = self.arm.branches_refined(target, wanted)
@@ -240,116 +265,29 @@ class AnalyticSolver:
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
-    def _transform(self, values: object, what: str) -> FloatArray:
-        """
-        Return an array of shape (4, 4) or (1, 4, 4) as a writable transform (4, 4).
-
-        Raise DimensionMismatch for another shape; its text names the argument by ``what``.
-        """
-        pose = np.ascontiguousarray(values, dtype=np.float64)
-        if pose.shape == (1, 4, 4):
-            pose = pose[0]
-        if pose.shape != (4, 4):
-            raise DimensionMismatch(
-                f"{self.name} has the tip '{self.group.tip}' and needs {what} of shape (4, 4), not "
-                f'{pose.shape}.',
-                expected=(4, 4),
-                actual=pose.shape,
-            )
-        # The kernel accepts only arrays that are writable.
-        return pose if pose.flags.writeable else pose.copy()
-
     def _seed(self, request: SolveRequest) -> FloatArray:
         """Return the seed (n,) of a request, or the default seed."""
-        return self._start if request.seed is None else self._per_joint(request.seed, 'The seed')
-
-    def _per_joint(self, values: object, what: str) -> FloatArray:
-        array = np.array(values, dtype=np.float64)
-        if array.shape != (len(self.joint_names),):
-            raise DimensionMismatch(
-                f"{what} must hold {counted(len(self.joint_names), 'number')} for group '{self.group.name}', not the "
-                f'shape {array.shape}.',
-                expected=(len(self.joint_names),),
-                actual=array.shape,
-            )
-        return array
+        return self._start if request.seed is None else self._reader.seed(request.seed).copy()
 
     def _branch_request(self, request: SolveRequest, seed: FloatArray) -> BranchRequest | None:
-        """Convert a request to a :class:`BranchRequest`; return None if a lower limit is above its upper limit."""
+        """Convert a request to a :class:`BranchRequest`; return None if a joint has no value within all limits."""
         tool = request.tool_offsets
         most = request.max_solutions if request.validate is None else LARGEST_CAPACITY
         wanted = BranchRequest(
             seed=seed,
             metric=self._metric,
             max_solutions=most,
-            tool=None if tool is None else self._transform(tool, 'a tool offset'),
+            tool=None if tool is None else self._reader.tools(tool)[0],
         )
         narrowed = (request.lower, request.upper, request.consistency_limits)
         if not request.locked and all(limit is None for limit in narrowed):
             return wanted
-        lower, upper = self._limits(request, seed)
-        locked = self._locked(request, seed)
-        for joint, value in locked.items():
-            lower[joint], upper[joint] = max(lower[joint], value), min(upper[joint], value)
-        if (lower > upper).any():
-            return None
-        holding = Holding.among(self.arm.plan, locked)
-        return wanted._replace(lower=lower, upper=upper, **holding._asdict())
-
-    def _limits(self, request: SolveRequest, seed: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper limits, (n,) each: the chain's, narrowed by limits and consistency limits of the request."""
         lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
-        narrow_by_own(request, self.joint_names, lower, upper)
-        if request.consistency_limits is not None:
-            room = one_each(request.consistency_limits, 'consistency_limits', self.joint_names)
-            lower, upper = np.maximum(lower, seed - room), np.minimum(upper, seed + room)
-        return lower, upper
-
-    def _locked(self, request: SolveRequest, seed: FloatArray) -> dict[int, float]:
-        """
-        Return the values of the locked joints by index.
-
-        A joint locked to None takes its value from the seed; without a seed, raise InvalidOption.
-        """
-        values: dict[int, float] = {}
-        for joint, given in (request.locked or {}).items():
-            index = self._joint(joint)
-            value = seed[index] if given is None else given
-            is_seeded = given is not None or request.seed is not None
-            if not (is_seeded and math.isfinite(value)):
-                raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
-            values[index] = float(value)
-        return values
-
-    def _joint(self, name: str) -> int:
-        if name not in self.joint_names:
-            raise JointNotFound.unknown(
-                f"Group '{self.group.name}' has no joint '{name}'", name, self.joint_names
-            )
-        return self.joint_names.index(name)
-
-
-def _solve_plain(plain: PlainBranches, request: SolveRequest) -> IkResult | None:
-    """
-    Return the branch nearest to the seed by one kernel call; None if it finds none, or for arrays of other kinds.
-
-    Raise InvalidOption for a negative timeout.
-
-    :param plain: the kernel call, for one branch.
-    :param request: a plain request.
-    """
-    if request.timeout is not None:
-        nanoseconds(request.timeout)
-    target = request.targets
-    if getattr(target, 'shape', None) == ONE_TIP:
-        target = target[0]
-    rows = plain.find(target, request.seed, with_errors=True)
-    if rows is None or not len(rows):
-        return None
-    rows.setflags(write=False)
-    *_, position, rotation, _ = rows[0].tolist()
-    report = SOLVED, 0, 1, error_norm(position, rotation), position, rotation, 1
-    return OneSolution(rows[0, :-ERRORS], report)
+        if not narrow_limits(request, self._variables, seed, lower, upper):
+            return None
+        locked = [self.joint_names.index(name) for name in locked_joints(request)]
+        holding = Holding.among(self.arm.plan, {at: float(lower[at]) for at in locked})
+        return wanted._replace(lower=lower, upper=upper, **holding._asdict())
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:

@@ -21,10 +21,11 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import build_problem, PoseConstraint, Problem, Rows
+from ssik_ros.problem.request_fields import checked_flag, nanoseconds
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.search.arrays import SearchArrays, SingleSearch
 from ssik_ros.solvers.search.failures import SearchFailures
-from ssik_ros.solvers.search.requests import checked_flag, nanoseconds, SearchRequests
+from ssik_ros.solvers.search.requests import SearchRequests
 from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.value_class import NEW_TUPLE
 
@@ -227,12 +228,11 @@ class SearchSolver:
 
     def _for_tools(self, request: SolveRequest) -> Problem:
         """Return the packed problem with the tools of a request at the tips; up to 16 problems are cached."""
-        tools = np.array(self.requests.poses(request.tool_offsets), dtype=np.float64)
-        tools = tools.reshape(self.requests.stack)
+        tools = self.requests.poses(request.tool_offsets, 'tool_offsets')
         key = tools.tobytes()
         problem = self._with_tools.get(key)
         if problem is None:
-            problem = self._build(tools)
+            problem = self._build(self.requests.tools(tools))
             if len(self._with_tools) >= KEPT_TOOLS:
                 self._with_tools.clear()
             self._with_tools[key] = problem

@@ -15,11 +15,11 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import position_rows, Rows
+from ssik_ros.problem.request_fields import LARGEST_TIMEOUT
 from ssik_ros.problem.scheduling import SEARCH_SLOTS, Slices
 from ssik_ros.solvers.search.arrays import SearchArrays
 from ssik_ros.solvers.search.batches import BatchResult, BatchWork, solve_batch
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
-from ssik_ros.solvers.search.requests import LARGEST_TIMEOUT
 from ssik_ros.solvers.search.settings import SearchSettings
 from ssik_ros.solvers.search.solver import Frames, GROUP_FRAMES, Run, SearchSolver
 from ssik_ros.value_class import NEW_TUPLE
