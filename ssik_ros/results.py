@@ -163,7 +163,11 @@ class IkResult:
     errors: FloatArray
     """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target, one after the other."""
     nearest: FloatArray | None
-    """(n,) on failure the state with the smallest error that a search saw, else the seed; None when solved."""
+    """
+    (n,) on failure the state with the smallest error that a search saw, or the seed without a search; None when solved.
+
+    A closed form searches for it if ``wants_nearest`` of the request is set.
+    """
     residual: float
     """Norm of the error of the first solution or of ``nearest`` [m and rad mixed]; infinite if it was not measured."""
     iterations: int

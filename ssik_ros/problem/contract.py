@@ -61,7 +61,7 @@ class SolveRequest:
     cancel: NDArray[np.int64] | None = None
     """(1,) flag that another thread sets to end the search at its next iteration."""
     wants_nearest: bool = False
-    """Whether a search goes on for the nearest posture where a pose is proved to be out of reach."""
+    """Whether to search for the nearest posture also where a pose is proved to be out of reach."""
 
 
 ONE = 1

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.cli.command import main
 from ssik_ros.model.description_files import find_moveit_config
@@ -64,6 +65,16 @@ def test_a_pose_out_of_reach_ends_with_one_and_says_why(capsys):
     assert content['cause'] != 'NONE'
     # The geometry proves it without a search, so that no nearest state is known.
     assert content['nearest'] is None
+
+
+def test_the_nearest_state_of_a_closed_form_is_searched(capsys, blocked):
+    numbers = [*blocked[:3, 3], *Rotation.from_matrix(blocked[:3, :3]).as_euler('xyz')]
+    pose = ['--xyz-rpy', *(str(number) for number in numbers)]
+    words = ['solve', '--robot', 'panda', '--group', 'panda_arm', '--json', *pose]
+    assert main([*words, '--solver', 'ssik_ros/Analytic']) == 1
+    content = json.loads(capsys.readouterr().out)
+    assert content['nearest']['position_error'] < 0.02
+    assert content['nearest']['orientation_error'] < 0.02
 
 
 def test_the_table_names_joints_errors_and_margin(capsys):

@@ -223,6 +223,21 @@ def test_angles_beyond_their_limit_are_given_in_radians():
     assert 0.0 < explanation.distance < 0.05 and 0.0 < explanation.angle <= np.radians(4.1)
 
 
+def test_a_closed_form_explains_by_the_nearest_posture_and_not_by_the_seed(robots, blocked):
+    kinematics = {ARM: {'solver': 'ssik_ros/Analytic'}}
+    server = serve(robots['panda'], ARM, **kinematics)
+    current = server.groups[ARM].with_group(server.states.default(), READY)
+    explanation = explain(server, current, blocked)
+    assert not explanation.solved
+    assert 0.0 < explanation.distance < 0.02 and explanation.angle < 0.02
+    assert np.abs(explanation.nearest - READY).max() > 0.1
+    far = explain(server, current, FAR)
+    assert far.cause is Cause.UNREACHABLE
+    assert far.distance == pytest.approx(
+        explain(serve(robots['panda'], ARM), current, FAR).distance, abs=1e-3
+    )
+
+
 def test_out_of_reach_has_its_distance_and_blames_no_limit(server, ready):
     explanation = explain(server, ready, FAR)
     assert explanation.cause is Cause.UNREACHABLE

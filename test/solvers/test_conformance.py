@@ -128,6 +128,26 @@ def test_a_pose_beyond_the_arm_is_unreachable_with_a_finite_nearest_posture(case
     assert result.solutions.shape == (0, case.group.variable_count)
 
 
+@pytest.mark.sampled
+@pytest.mark.parametrize('metres', [2.5, 10.0])
+def test_the_nearest_posture_is_searched_where_it_is_wanted(case, metres):
+    """It is nearer than the seed by independent kinematics, and a closed form has one as near as a search's."""
+    target, seed = case.target(), case.sample()
+    target[0, :3, 3] *= metres / np.linalg.norm(target[0, :3, 3])
+    request = SolveRequest(target, seed=seed, wants_nearest=True)
+    result = case.solver.solve(request)
+    assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
+    assert within(case.group, result.q) and not result.nearest.flags.writeable
+    error, of_seed = (
+        np.linalg.norm(tip_errors(case.robot, case.group, q, target)) for q in (result.q, seed)
+    )
+    assert result.residual == pytest.approx(error, abs=1e-6)
+    assert error < of_seed
+    if case.solver.name == CLOSED_FORM:
+        search = create_solver('ssik_ros/LevenbergMarquardt', case.robot, case.group)
+        assert error <= 1.05 * search.solve(request).residual
+
+
 def broken_target(kind, target):
     """Return a target that is not a rigid transform."""
     target = target.copy()

@@ -1,7 +1,9 @@
 """``ssik solve``: solve for one pose and print verified joint values."""
 
 import argparse
+import dataclasses
 import json
+import math
 from pathlib import Path
 import time
 
@@ -108,6 +110,9 @@ def _solve(
     start = time.perf_counter()
     result = solver.solve(request)
     elapsed_ms = 1e3 * (time.perf_counter() - start)
+    if result.searches and not math.isfinite(result.residual):
+        # A closed form searches for the nearest state only where it is wanted.
+        result = solver.solve(dataclasses.replace(request, wants_nearest=True))
     # Where nothing was searched, the nearest state is the seed.
     nearest = [result.nearest] if result.searches else []
     vectors = list(result.solutions) if result.solved else nearest

@@ -8,13 +8,12 @@ plain requests, :mod:`ssik_ros.solvers.auto.plain_requests`, may run before: req
 import dataclasses
 import time
 
-from ssik_ros.kernels.search import causes
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.request_fields import nanoseconds
-from ssik_ros.results import Cause, CAUSES, IkResult, IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.auto.methods import GroupMethods
 from ssik_ros.solvers.auto.policy import SolveMethod
-from ssik_ros.solvers.closed_form.solver import AnalyticSolver
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver, with_nearest
 
 LAST_TRY = 0.05
 """Least time left for the last search, which begins at joint limits; the deadline does not interrupt it [s]."""
@@ -116,13 +115,18 @@ class GeneralRequests:
         )
         if tried is not None and is_hopeless and closed_form.arm.plan.held >= 0:
             return tried
-        exact = closed_form.solve(request)
-        if exact.status == IkStatus.REFUSED or _is_within(exact, self._methods.tolerance(request)):
+        # A search of this solver finds the nearest posture.
+        without = request
+        if request.wants_nearest:
+            without = dataclasses.replace(request, wants_nearest=False)
+        exact = closed_form.solve(without)
+        tolerance = self._methods.tolerance(request)
+        if exact.status == IkStatus.REFUSED or _is_within(exact, tolerance):
             return exact
         if tried is not None and is_hopeless:
-            return self._with_nearest(exact, tried, request) if exact.is_proved else tried
+            return with_nearest(exact, tried, tolerance) if exact.is_proved else tried
         if self._methods.is_complete and (tried is not None or exact.cause == Cause.VALIDATION):
-            return exact if tried is None else self._with_nearest(exact, tried, request)
+            return exact if tried is None else with_nearest(exact, tried, tolerance)
         remaining = stop.remaining(request)
         if remaining is None:
             return _unsolved(exact, Cause.DEADLINE)
@@ -134,28 +138,7 @@ class GeneralRequests:
         result = search.solve(remaining)
         if result.solved or result.clock_ended or exact.solved:
             return result
-        return self._with_nearest(exact, result, request) if self._methods.is_complete else result
-
-    def _with_nearest(
-        self, exact: IkResult, searched: IkResult, request: SolveRequest
-    ) -> IkResult:
-        """
-        Return the closed form's result ``exact``, which has no solution, with the nearest posture of a search.
-
-        If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND.
-
-        :param searched: result of the search.
-        """
-        tolerance = self._methods.tolerance(request)
-        both = exact.cause, searched.cause
-        cause = CAUSES[causes.of_both(*both, searched.residual, tolerance)]
-        return exact._replace(
-            cause=cause,
-            nearest=searched.nearest,
-            residual=searched.residual,
-            iterations=searched.iterations,
-            searches=exact.searches if cause == exact.cause else searched.searches,
-        )
+        return with_nearest(exact, result, tolerance) if self._methods.is_complete else result
 
 
 class _Deadline:

@@ -6,12 +6,15 @@ This module translates a request into arrays and the outcome into a result. The 
 """
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, freeze, IntArray
+from ssik_ros.errors import InvalidLimits
 from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.search import causes
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -19,7 +22,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import BranchSet, is_plain, ONE_TIP, SolveRequest
 from ssik_ros.problem.request_fields import checked_flag, nanoseconds, RequestReader
 from ssik_ros.problem.request_limits import locked_joints, narrow_limits, Variables
-from ssik_ros.results import Cause, error_norm, IkResult, IkStatus, OneSolution
+from ssik_ros.results import Cause, CAUSES, error_norm, IkResult, IkStatus, OneSolution
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import PlainBranches
 from ssik_ros.solvers.closed_form.branch_request import (
@@ -32,9 +35,13 @@ from ssik_ros.solvers.closed_form.branch_request import (
 from ssik_ros.solvers.closed_form.labels import name_branches
 from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
+from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.solvers.search.solver import SearchSolver
 
 ERRORS = 3
 """Columns of a branch after its joint values: position error, rotation error and Frobenius norm of FK - T."""
+NEAREST_TOLERANCE = 1e-5
+"""Tolerance of the search for the nearest posture: norm over position [m] and rotation [rad] error."""
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Enum members as module names, because access is faster; see docs/explanation/performance.md."""
 
@@ -113,8 +120,9 @@ class AnalyticSolver:
 
         ``tolerance``, ``max_searches``, ``timeout`` and ``cancel`` are only checked. If ``validate`` is set, only
         branches that it accepts are returned and counted. Without a branch, the result has the cause of the failure.
-        Then its ``nearest`` is the seed, also with ``wants_nearest``. ``searches`` counts samples of a held joint. The
-        status is REFUSED for a pose that is not rigid and for an unusable seed.
+        Then its ``nearest`` is the nearest posture of a search if ``wants_nearest`` is set, otherwise the seed.
+        ``searches`` counts samples of a held joint. The status is REFUSED for a pose that is not rigid and for an
+        unusable seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
@@ -126,6 +134,14 @@ class AnalyticSolver:
             solution = self._solve_plain(self._plain, request)
             if solution is not None:
                 return solution
+        result = self._solve_any(request)
+        is_nearest_open = result.status == IkStatus.UNSOLVED and result.cause != Cause.VALIDATION
+        if request.wants_nearest and is_nearest_open:
+            return self._search_nearest(request, result)
+        return result
+
+    def _solve_any(self, request: SolveRequest) -> IkResult:
+        """Return the result of any request by the closed form; without a branch, its nearest posture is the seed."""
         seed = self._seed(request)
         outcome = self._find(request, seed)
         if isinstance(outcome, IkResult):
@@ -140,6 +156,31 @@ class AnalyticSolver:
         residual = error_norm(*errors[0].tolist())
         searches = outcome.samples + outcome.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
+
+    def _search_nearest(self, request: SolveRequest, exact: IkResult) -> IkResult:
+        """
+        Return a result without solutions with the nearest posture of a search, which ``validate`` does not check.
+
+        If starts cannot be drawn for a joint without limits, return the result unchanged.
+
+        :param exact: the result of the closed form.
+        """
+        try:
+            searched = self._nearest_search.solve(
+                dataclasses.replace(request, max_solutions=1, validate=None)
+            )
+        except InvalidLimits:
+            return exact
+        tolerance = (
+            NEAREST_TOLERANCE if request.tolerance is None else float(np.min(request.tolerance))
+        )
+        return with_nearest(exact, searched, tolerance)
+
+    @functools.cached_property
+    def _nearest_search(self) -> SearchSolver:
+        """Return the search for nearest postures, made at the first access."""
+        settings = SearchSettings(tolerance=NEAREST_TOLERANCE)
+        return SearchSolver(self.robot, self.group, settings, self.name)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
@@ -288,6 +329,28 @@ class AnalyticSolver:
         locked = [self.joint_names.index(name) for name in locked_joints(request)]
         holding = Holding.among(self.arm.plan, {at: float(lower[at]) for at in locked})
         return wanted._replace(lower=lower, upper=upper, **holding._asdict())
+
+
+def with_nearest(exact: IkResult, searched: IkResult, tolerance: float) -> IkResult:
+    """
+    Return a closed form's result without solutions, with the nearest posture of a search.
+
+    If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND.
+
+    :param exact: result of the closed form.
+    :param searched: result of the search.
+    :param tolerance: largest norm over position [m] and rotation [rad] error of a solution.
+    """
+    both = exact.cause, searched.cause
+    cause = CAUSES[causes.of_both(*both, searched.residual, tolerance)]
+    return exact._replace(
+        cause=cause,
+        nearest=searched.q,
+        residual=searched.residual,
+        iterations=searched.iterations,
+        searches=exact.searches if cause == exact.cause else searched.searches,
+        clock_ended=searched.clock_ended,
+    )
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
