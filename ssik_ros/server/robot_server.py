@@ -16,8 +16,9 @@ from time import perf_counter_ns
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arguments import read_count
 from ssik_ros.arrays import IS_WITHIN
-from ssik_ros.errors import InvalidLimits, quote, SsikError
+from ssik_ros.errors import InvalidLimits, InvalidOption, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause, IkStatus
@@ -208,6 +209,10 @@ class RobotServer:
             raise Refusal.BAD_TOLERANCE.error(
                 f'The tolerance {tolerance:g} is no finite number of at least zero.',
             )
+        try:
+            read_count('max_solutions', request.branches.max_solutions)
+        except InvalidOption as error:
+            raise Refusal.BAD_OPTION.error(str(error)) from error
         finder = self.groups.finders[group.group.name].branches
         return finder.find(goals, state, request.branches, timeout=request.timeout, accepts=checks)
 

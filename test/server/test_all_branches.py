@@ -386,6 +386,15 @@ def test_a_tolerance_without_sense_is_refused(servers, tolerance):
     assert response.refusal is Refusal.BAD_TOLERANCE and f'{tolerance:g}' in response.text
 
 
+@pytest.mark.parametrize('most', [-1, 2.5, math.nan, '2'])
+def test_a_number_of_postures_without_sense_is_refused(servers, most):
+    server, group = servers['ur5e'], GROUPS['ur5e']
+    _, pose, current = next(cases(server, group, 1))
+    response = ask(server, group, pose, current, max_solutions=most)
+    assert (response.refusal, response.branches) == (Refusal.BAD_OPTION, ())
+    assert 'max_solutions' in response.text
+
+
 def test_a_pose_out_of_reach(arm):
     server, group = arm
     far = np.eye(4)
