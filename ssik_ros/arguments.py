@@ -20,6 +20,9 @@ _Parameters = ParamSpec('_Parameters')
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 200
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 16
+_FLOAT64 = np.dtype(np.float64)
+_REAL_KINDS = 'fiu'
+"""Kinds of the dtypes of real numbers."""
 
 
 def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
@@ -132,16 +135,17 @@ def read_path(name: str, value: Any) -> Path:
     Return an argument as a Path; the file need not exist.
 
     :param name: the argument, for messages.
-    :param value: a path or a text that a file system may hold.
+    :param value: a path or a text that a file system may hold; bytes are refused.
     :raises InvalidOption: for anything else.
     """
     try:
-        os.fsencode(value)
+        path = Path(value)
+        encoded = os.fsencode(path)
     except (TypeError, UnicodeEncodeError):
         refuse(name, value, 'the path of a file')
-    if '\0' in os.fspath(value):
+    if b'\0' in encoded:
         refuse(name, value, 'a path without a zero byte')
-    return Path(value)
+    return path
 
 
 def read_flag(name: str, value: Any) -> bool:
@@ -149,9 +153,12 @@ def read_flag(name: str, value: Any) -> bool:
     Return the truth value of an argument.
 
     :param name: the argument, for messages.
-    :param value: any object with a truth value; an array of several values has none.
-    :raises InvalidOption: for such an array.
+    :param value: any object with a truth value; text and an array of several values have none.
+    :raises InvalidOption: for such an object.
     """
+    if isinstance(value, str | bytes | bytearray):
+        # 'no' and 'false' would be true.
+        refuse(name, value, 'True or False')
     try:
         return bool(value)
     except (TypeError, ValueError):
@@ -183,9 +190,15 @@ def read_float(name: str, value: Any) -> float:
     """
     if type(value) is float:
         return value
-    # numpy 1 takes an array of one element for a number.
-    is_array = isinstance(value, np.ndarray) and value.ndim > 0
-    if is_array or isinstance(value, bool | str | bytes):
+    if type(value) is int:
+        is_number = True
+    elif isinstance(value, np.ndarray | np.generic):
+        # numpy 1 takes an array of one element for a number.
+        is_number = value.ndim == 0 and value.dtype.kind in _REAL_KINDS
+    else:
+        # Python converts text and buffers, too.
+        is_number = hasattr(value, '__float__') and not isinstance(value, bool)
+    if not is_number:
         refuse(name, value, 'a number')
     try:
         return float(value)
@@ -216,11 +229,25 @@ def read_count(name: str, value: Any, least: int = 0) -> int:
     :param least: smallest allowed value.
     :raises InvalidOption: for anything else.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    number = as_integer(value)
+    if number is None:
         refuse(name, value, 'a whole number')
-    if value < least:
+    if number < least:
         refuse(name, value, f'at least {least}')
-    return int(value)
+    return number
+
+
+def as_integer(value: Any) -> int | None:
+    """
+    Return an integer of Python or numpy as an int; None for any other value, such as True and 1.0.
+
+    :param value: any object.
+    """
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else int(value)
+    # A duration is an integer of numpy, too.
+    is_integer = isinstance(value, np.integer) and not isinstance(value, np.timedelta64)
+    return int(value) if is_integer else None
 
 
 def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = None) -> FloatArray:
@@ -228,7 +255,7 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
     Return an argument as a new array of floats, which may be infinite or NaN.
 
     :param name: the argument, for messages.
-    :param value: a number, an array, or lists of numbers.
+    :param value: a number, an array, or lists of numbers; True and False among numbers of a list are 1 and 0.
     :param shape: required shape, with None for a size that may be any; without ``shape``, every shape is allowed.
     :raises InvalidOption: for text, truth values, complex numbers and other objects.
     :raises DimensionMismatch: for rows of different length, and for another shape.
@@ -238,7 +265,9 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
     except (ValueError, RecursionError) as error:
         reason = shorten(error)
         raise DimensionMismatch(f'{name} is no array of numbers: {reason}.') from error
-    if array.dtype.kind not in 'fiu' and array.size:
+    kind = array.dtype.kind
+    is_text = kind == 'u' and isinstance(value, bytearray)
+    if array.size and (is_text or kind not in _REAL_KINDS):
         refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
     if shape is not None and not (
         len(shape) == array.ndim
@@ -252,6 +281,18 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
             actual=array.shape,
         )
     return array.astype(np.float64)
+
+
+def as_floats(name: str, value: Any) -> FloatArray:
+    """
+    Return an argument as an array of floats: an array of float64 itself, other values as :func:`read_numbers`.
+
+    :param name: the argument, for messages.
+    :param value: an array, or lists of numbers.
+    :raises InvalidOption, DimensionMismatch: as :func:`read_numbers`.
+    """
+    is_ready = type(value) is np.ndarray and value.dtype == _FLOAT64
+    return value if is_ready else read_numbers(name, value)
 
 
 def read_one_each(name: str, value: Any, count: int) -> FloatArray:

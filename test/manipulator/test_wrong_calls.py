@@ -1,5 +1,6 @@
 """Whatever arguments a Python program gives: a result, or an error of the package; never an error of the code inside."""
 
+from fractions import Fraction
 import json
 from pathlib import Path
 import subprocess
@@ -9,7 +10,14 @@ import numpy as np
 import pytest
 
 from ssik_ros import mechanisms
-from ssik_ros.arguments import read_number, read_numbers, shown
+from ssik_ros.arguments import (
+    read_count,
+    read_flag,
+    read_number,
+    read_numbers,
+    read_path,
+    shown,
+)
 from ssik_ros.errors import DimensionMismatch, InvalidOption
 
 PROGRAM = Path(__file__).with_name('wrong_calls.py')
@@ -40,11 +48,41 @@ def test_twenty_thousand_wrong_arguments_are_errors_of_the_package():
 
 @pytest.mark.parametrize(
     'value',
-    [10**400, '1', b'1', True, None, [1.0, 2.0], 1j, float('nan'), np.ones(1), np.ones((1, 1))],
+    [
+        *(10**400, '1', b'1', True, None, [1.0, 2.0], 1j, float('nan'), np.ones(1)),
+        *(np.ones((1, 1)), np.True_, np.array('1'), np.array(True), np.complex128(1.0)),
+        *(np.timedelta64(1, 's'), bytearray(b'1'), memoryview(b'1'), int),
+    ],
 )
 def test_what_is_no_finite_number_is_named(value):
     with pytest.raises(InvalidOption, match=r'^speed must be'):
         read_number('speed', value)
+
+
+@pytest.mark.parametrize('value', [1, np.int8(1), np.float32(1.0), np.array(1), Fraction(1)])
+def test_every_real_number_is_a_number(value):
+    assert type(read_number('speed', value)) is float
+
+
+@pytest.mark.parametrize(
+    ('read', 'value', 'wanted'),
+    [
+        (read_path, b'arm.urdf', 'the path of a file'),
+        (read_path, 'a\0b', 'a path without a zero byte'),
+        (read_flag, 'no', 'True or False'),
+        (read_flag, np.zeros(2), 'True or False'),
+        (read_count, True, 'a whole number'),
+        (read_count, 1.0, 'a whole number'),
+        (read_count, np.timedelta64(1, 's'), 'a whole number'),
+        (read_count, -1, 'at least 0'),
+        (read_numbers, [True, False], 'an array of real numbers'),
+        (read_numbers, ['1', 2.0], 'an array of real numbers'),
+        (read_numbers, bytearray(b'12'), 'an array of real numbers'),
+    ],
+)
+def test_a_value_of_another_kind_is_named(read, value, wanted):
+    with pytest.raises(InvalidOption, match=f'^it must be {wanted}'):
+        read('it', value)
 
 
 def test_numbers_are_checked_with_their_shape():
