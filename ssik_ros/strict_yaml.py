@@ -24,8 +24,6 @@ from ssik_ros.errors import (
 if TYPE_CHECKING:
     from ssik_ros.yaml_loader import YamlNote
 
-LARGEST_FLOAT = sys.float_info.max
-
 
 def parse_yaml(text: str, source: str = 'text', notes: 'list[YamlNote] | None' = None) -> Any:
     """
@@ -119,6 +117,16 @@ def checked_mapping(
     return content
 
 
+def is_finite_number(value: Any) -> bool:
+    """
+    Return whether a value of a file is a finite number; False for a truth value, and for a whole number beyond all floats.
+
+    :param value: any value.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= sys.float_info.max
+
+
 def finite_number(value: Any, place: str, noun: str) -> float:
     """
     Return a number of a file as a finite float.
@@ -128,9 +136,7 @@ def finite_number(value: Any, place: str, noun: str) -> float:
     :param noun: its name in messages.
     :raises ConfigError: for anything else.
     """
-    # A whole number may be larger than any float.
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= LARGEST_FLOAT:
+    if not is_finite_number(value):
         refuse(place, f'{noun} is no finite number but {shorten(repr(value))}')
     return float(value)
 
@@ -163,7 +169,7 @@ class EntryReader:
     def choice(self, key: str, choices: Iterable[str]) -> str:
         """Return the value of a key as text; raise ConfigError unless it is one of ``choices``."""
         value = self.entry[key]
-        if value not in choices:
+        if not isinstance(value, str) or value not in choices:
             self.refuse(key, f'is {shorten(repr(value))}', describe_choices(str(value), choices))
         return str(value)
 

@@ -25,7 +25,7 @@ from ssik_ros.errors import (
 from ssik_ros.model.description_files import config_directory
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
+from ssik_ros.strict_yaml import is_finite_number, location, parse_yaml, read_yaml
 from ssik_ros.value_class import dataclass
 
 Vector = tuple[float, float, float]
@@ -353,14 +353,18 @@ class _Entry:
     def number(self, key: str) -> float:
         """Return the number below a key; raise InvalidParameter if it is negative or not finite."""
         value = self.content[key]
-        if not _is_number(value) or value < 0.0:
+        if not is_finite_number(value) or value < 0.0:
             self.fail(key, f'is {value!r} where a number that is not negative is needed')
         return float(value)
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
         """Return the ``count`` finite numbers of the list below a key; raise InvalidParameter for any other value."""
         values = self.content[key]
-        right = isinstance(values, list) and len(values) == count and all(map(_is_number, values))
+        right = (
+            isinstance(values, list)
+            and len(values) == count
+            and all(map(is_finite_number, values))
+        )
         if not right:
             self.fail(key, f'is {values!r} where a list of {count} finite numbers is needed')
         return tuple(float(value) for value in values)
@@ -376,11 +380,6 @@ def _first_place(value: Any, fallback: str) -> str:
     return (
         location(value, next(iter(value), ''), fallback) if isinstance(value, dict) else fallback
     )
-
-
-def _is_number(value: Any) -> bool:
-    """Tell whether a value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _parse_arm(name: str, entry: _Entry) -> CatalogueArm:

@@ -13,7 +13,7 @@ from ssik_ros.errors import describe_choices, LocatedMapping, nearest_name, quot
 from ssik_ros.model.kinematic_tree import JointKind, VARIABLE_SUFFIXES
 from ssik_ros.model.makers_yaml import find_sections
 from ssik_ros.model.urdf.data import Mimic, Urdf, UrdfJoint
-from ssik_ros.strict_yaml import location
+from ssik_ros.strict_yaml import is_finite_number, location
 from ssik_ros.value_class import dataclass
 
 ROUNDED_COPY = 1e-4
@@ -276,7 +276,8 @@ def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str
     For a value that is not a number, a phrase is appended to ``faults``.
     """
     value = entry.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    is_infinite = isinstance(value, float) and math.isinf(value)
+    if not (is_infinite or is_finite_number(value)):
         faults.append(f'{key} is {value!r}, not a number, and is not used')
         return default
     return float(value)

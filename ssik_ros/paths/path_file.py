@@ -192,9 +192,7 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
         )
     if data.get('passes') is not None:
         passes = read_numbers(data['passes'], None, path, 'passes')
-        if (passes != np.rint(passes)).any():
-            raise ConfigError(f"'{path}': passes takes whole numbers.", path=str(path))
-        settings['passes'] = passes.astype(int).tolist()
+        settings['passes'] = [_whole(number, path, 'passes') for number in passes.tolist()]
     if not isinstance(data.get('closed', False), bool):
         raise ConfigError(f"'{path}': closed is true or false.", path=str(path))
     settings['is_closed'] = data.get('closed', False)
@@ -220,7 +218,7 @@ def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, 
     for entry in given:
         content = checked_mapping(entry, str(path), 'freedom', (*FREEDOM_KEYS, *RANGE_KEYS))
         begin, end = (
-            int(finite_number(content.get(key, other), str(path), key))
+            _whole(finite_number(content.get(key, other), str(path), key), path, key)
             for key, other in zip(RANGE_KEYS, (0, count - 1), strict=True)
         )
         if not 0 <= begin <= end < count:
@@ -231,6 +229,13 @@ def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, 
         tolerance = _read_tolerance(content, path, (*FREEDOM_KEYS, *RANGE_KEYS))
         tolerances[begin : end + 1] = [tolerance] * (end + 1 - begin)
     return {'tolerance': tolerances}
+
+
+def _whole(number: float, path: Path, key: str) -> int:
+    """Return a finite number of the file as an int; raise ConfigError if it is not whole."""
+    if not number.is_integer():
+        raise ConfigError(f"'{path}': {key} takes whole numbers, not {number:g}.", path=str(path))
+    return int(number)
 
 
 def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathTolerance:
@@ -255,14 +260,16 @@ def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathToleran
 
 def read_list(data: Mapping[str, Any], key: str, path: Path) -> list[Any]:
     """
-    Return the list of a key; an empty list if the key is missing or has no value, also for 0, false and empty text.
+    Return the list of a key; an empty list if the key is missing or has no value.
 
     :param data: a mapping of the file.
     :param key: its key.
     :param path: the file, for messages.
     :raises ConfigError: for any other value that is not a list.
     """
-    values = data.get(key) or []
+    values = data.get(key)
+    if values is None:
+        return []
     if not isinstance(values, list):
         raise ConfigError(f"'{path}': {key} takes a list, not {values!r}.", path=str(path))
     return values
@@ -296,14 +303,10 @@ def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatA
     :param path, key: the file and the key of the list, for messages.
     :raises ConfigError: for anything else.
     """
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        numbers = np.array([math.nan])
-    if numbers.ndim != 1 or count not in (None, len(numbers)) or not np.isfinite(numbers).all():
+    if not isinstance(values, list | tuple) or count not in (None, len(values)):
         wanted = 'a list of' if count is None else str(count)
         raise ConfigError(f"'{path}': {key} takes {wanted} finite numbers.", path=str(path))
-    return numbers
+    return np.array([finite_number(value, str(path), key) for value in values], dtype=np.float64)
 
 
 @reads_file(ConfigError)

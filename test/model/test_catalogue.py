@@ -469,6 +469,7 @@ def test_a_file_is_read_as_it_stands(tmp_path):
             r"yaml:10: 'class' of the near miss of 'two_joints' is 'sss'",
         ),
         ('distance: 0.1', 'distance: -1', r'yaml:10: .* number that is not negative'),
+        ('distance: 0.1', f'distance: {10**400}', r'yaml:10: .* number that is not negative'),
         (', angle: 0}', '}', r"yaml:10: the near miss of 'two_joints' has no angle"),
         ('continuous', 'continous', r"yaml:12: 'type' of joint 1 of 'two_joints' .*'continuous'"),
         (

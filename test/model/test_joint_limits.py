@@ -131,6 +131,12 @@ FAULTS = {
     ),
     'a word': ({'min_position': 'low', 'max_position': 0.5}, "'low', not a num", (-1.0, 0.5), 1.0),
     'not a number': ({'min_position': float('nan')}, 'nan', (-1.0, 1.0), 1.0),
+    'a whole number beyond all floats': (
+        {'min_position': -(10**400)},
+        'not a number',
+        (-1.0, 1.0),
+        1.0,
+    ),
     'a truth value': ({'min_position': True}, 'not a number', (-1.0, 1.0), 1.0),
     'a misspelt key': ({'min_postion': -0.5}, "did you mean 'min_position'", (-1.0, 1.0), 1.0),
     'no mapping': ('tight', 'not a mapping', (-1.0, 1.0), 1.0),

@@ -78,6 +78,10 @@ def test_freedoms_are_given_for_some_waypoints(write):
         {'closed': 'yes'},
         {'penalties': {'limit': 1.0}},
         {'passes': 'all'},
+        {'passes': ['1', True]},
+        {'passes': [1.5]},
+        {'freedom': [{'from': 0.5, 'to': 1}]},
+        {'boxes': 0},
         {'tool_speed': 'fast'},
     ],
 )

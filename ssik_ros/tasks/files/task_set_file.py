@@ -188,7 +188,7 @@ class _Reader(EntryReader):
             self.refuse(key, f'is no list of names but {names!r}')
         bits = Constraint(0)
         for name in names:
-            if name not in CONSTRAINT_NAMES:
+            if not isinstance(name, str) or name not in CONSTRAINT_NAMES:
                 hint = describe_choices(str(name), CONSTRAINT_NAMES)
                 self.refuse(key, f'has the unknown constraint {name!r}', hint)
             bits |= CONSTRAINT_NAMES[name]
