@@ -250,8 +250,11 @@ class ReachMap:
         if not isinstance(axis, str) or axis not in ('x', 'y', 'z'):
             raise InvalidOption(f"An axis is 'x', 'y' or 'z', not {shown(axis)}.")
         number = 'xyz'.index(axis)
-        index = round((read_number('value', value) - self.grid.origin[number]) / self.grid.step)
-        if not 0 <= index < self.grid.shape[number]:
+        first, step, size = self.grid.origin[number], self.grid.step, self.grid.shape[number]
+        # The index of a coordinate far outside of the map could be beyond all floats.
+        near = np.clip(read_number('value', value), first - step, first + size * step)
+        index = round((near - first) / step)
+        if not 0 <= index < size:
             raise InvalidOption(f'{axis} = {value:g} m is outside of the map.')
         where: list[Any] = [slice(None)] * 4
         where[number] = index
@@ -298,6 +301,8 @@ class ReachMap:
         """
         target = read_pose(pose)
         radian = read_number('radian', radian)
+        if radian < 0.0:
+            refuse('radian', radian, 'a distance, which is not negative')
         if not np.isfinite(target).all():
             raise DimensionMismatch('A pose must be finite numbers.')
         _check_rigid(target[None])

@@ -97,6 +97,8 @@ def test_a_pose_that_is_no_rigid_transform_is_refused(reach_map, turn, exact):
         reach_map.query(poses, exact)
     with pytest.raises(InvalidTarget):
         reach_map.nearest_reachable(poses[1])
+    with pytest.raises(InvalidOption, match='radian'):
+        reach_map.nearest_reachable(poses[0], radian=-1.0)
 
 
 def test_blocks_and_the_whole_array_give_the_same_results(reach_map, monkeypatch):
@@ -150,8 +152,9 @@ def test_slices_are_planes_of_the_dexterity(reach_map):
         plane = reach_map.slice(axis, value + 0.4 * reach_map.grid.step)
         inside = ~np.isnan(plane)
         assert np.array_equal(plane[inside], np.take(share, index, axis=number)[inside])
-    with pytest.raises(InvalidOption, match='outside'):
-        reach_map.slice('x', 7.0)
+    for value in (7.0, 1e308):
+        with pytest.raises(InvalidOption, match='outside'):
+            reach_map.slice('x', value)
     with pytest.raises(InvalidOption, match="'x', 'y' or 'z'"):
         reach_map.slice('w', 0.0)
 
