@@ -54,6 +54,18 @@ def wrap_angle(angle: float) -> float:
     return math.remainder(angle, TURN)
 
 
+def with_length(vector: FloatArray) -> tuple[FloatArray, float]:
+    """
+    Return a vector and its length; if its square overflows, the vector divided by its largest number.
+
+    :param vector: (n,) numbers; if one is not finite, the length is not either.
+    """
+    length = math.sqrt(np.vdot(vector, vector))
+    if length == math.inf and np.isfinite(vector).all():
+        return with_length(vector / np.abs(vector).max())
+    return vector, length
+
+
 def turns_within(
     angles: ArrayLike, lower: ArrayLike, upper: ArrayLike, slack: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:

@@ -1,14 +1,13 @@
 """Frames of a mechanism: named nodes with a pose, a parent and children. A link is a frame that is a rigid body."""
 
 from collections.abc import Callable, Iterator, MutableSequence
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import check_callable, check_kind, read_numbers, refuse, shown
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, with_length
 from ssik_ros.errors import InvalidClosure, InvalidTarget, quote
 from ssik_ros.kernels.geometry.rotations import (
     invert_pose,
@@ -129,8 +128,7 @@ class Frame(CamelCaseNames):
         :param quaternion: x, y, z, w of any length but zero.
         :raises InvalidTarget: for a norm below 1e-9, and for other than four finite numbers.
         """
-        values = check_finite('quaternion', quaternion, 4)
-        length = math.sqrt(float(values @ values))
+        values, length = with_length(check_finite('quaternion', quaternion, 4))
         if length < 1e-9:
             raise InvalidTarget('quaternion must not be zero.', value=quaternion)
         self._write(layout.QUATERNION, values / length)

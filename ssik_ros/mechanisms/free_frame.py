@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.arguments import read_choice, read_float, read_numbers, shown
+from ssik_ros.arguments import as_integer, read_choice, read_float, read_numbers, shown
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidLimits, InvalidOption, InvalidTarget
 from ssik_ros.kernels.geometry.rotations import (
@@ -80,7 +80,7 @@ class FreeFrame(Frame):
         :raises InvalidOption: if they are unknown, repeated or in another order.
         """
         is_valid = all(
-            isinstance(d, int | np.integer) and not isinstance(d, bool) and 0 <= d < 6 for d in dof
+            (number := as_integer(d)) is not None and 0 <= number < len(DOF) for d in dof
         )
         if not is_valid or any(a >= b for a, b in pairwise(dof)):
             text = f'Degrees of freedom must be among {DOF_NAMES}, ascending, each once: dof is {shown(dof)}.'
@@ -168,7 +168,7 @@ class FreeFrame(Frame):
     max_dof_limit = six_numbers(layout.UPPER, '(6,) upper limits.')
 
     def _check_free(self, dof: int) -> DOF:
-        if not isinstance(dof, int | np.integer) or dof not in self._dof:
+        if as_integer(dof) not in self._dof:
             names = ', '.join(d.name for d in self._dof) or 'none'
             text = f'dof {shown(dof)} is not free in {self!r}; free are: {names}.'
             raise InvalidOption(text, joint=self, dof=dof)

@@ -4,9 +4,7 @@ from enum import IntEnum
 import re
 from typing import Any
 
-import numpy as np
-
-from ssik_ros.arguments import refuse
+from ssik_ros.arguments import as_integer, refuse
 from ssik_ros.errors import describe_choices, quote
 
 
@@ -41,9 +39,10 @@ def read_dof(dof: Any) -> DOF:
     :param dof: a number from 0 to 5, or the constant.
     :raises InvalidOption: for anything else.
     """
-    if not isinstance(dof, int | np.integer) or isinstance(dof, bool) or not 0 <= dof < len(DOF):
+    number = as_integer(dof)
+    if number is None or not 0 <= number < len(DOF):
         refuse('dof', dof, f'one of {", ".join(DOF.__members__)}')
-    return DOF(int(dof))
+    return DOF(number)
 
 
 DOF_NAMES = tuple(dof.name for dof in DOF)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_numbers, shown
-from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidTarget
+from ssik_ros.arguments import as_floats, read_numbers, shown
+from ssik_ros.arrays import FloatArray, with_length
+from ssik_ros.errors import DimensionMismatch, InvalidTarget, RequestError
 from ssik_ros.kernels.geometry import se3, so3
 from ssik_ros.problem import pose_input
 from ssik_ros.tasks.constants import JointType
@@ -61,8 +61,8 @@ def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
 def _own_form(value: Any) -> FloatArray | None:
     """Return a value as a float array if its shape is (7,), (12,), (3, 4) or (4, 4); None for any other value."""
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+        array = as_floats('pose', value)
+    except RequestError:
         return None
     return array if array.shape in OWN_SHAPES else None
 
@@ -78,7 +78,7 @@ def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
     array = read_numbers(noun, value)
     if array.shape != (4,):
         raise DimensionMismatch(f'The {noun} needs 4 numbers, not the shape {array.shape}.')
-    norm = float(np.linalg.norm(array))
+    array, norm = with_length(array)
     if not (math.isfinite(norm) and norm > 1e-9):
         raise InvalidTarget(f'The {noun} has a quaternion without a direction: {array.tolist()}.')
     # Dividing a unit quaternion again would change its last bits, and a saved file with them.

@@ -27,6 +27,7 @@ from ssik_ros.mechanisms import (
     WorkerSolver,
 )
 from ssik_ros.mechanisms.mechanism import Mechanism
+from ssik_ros.tasks.pose_formats import read_quaternion
 
 
 def test_the_ancestors_first_example_runs_in_its_own_spelling():
@@ -119,10 +120,19 @@ def test_a_joint_moves_by_translation_then_turns_about_z_y_x():
     assert np.allclose(Rotation.from_quat(joint.dof_quaternion).as_matrix(), turn)
 
 
-@pytest.mark.parametrize('dof', [(1, 0), (0, 0), (6,), (-1,), ('X',)])
+@pytest.mark.parametrize('dof', [(1, 0), (0, 0), (6,), (-1,), ('X',), (True,)])
 def test_degrees_of_freedom_out_of_order_are_refused(dof):
     with pytest.raises(InvalidOption):
         Joint().set_dof(*dof)
+
+
+@pytest.mark.parametrize('length', [1e-8, 1.0, 1e200, 1.7e308])
+def test_a_quaternion_may_have_any_length(length):
+    turn = np.array([0.5, -0.5, 0.5, -0.5])
+    frame = Frame()
+    frame.set_quaternion(*length * turn)
+    assert np.allclose(frame.quaternion, turn)
+    assert np.allclose(read_quaternion(length * turn), turn)
 
 
 def test_choosing_degrees_of_freedom_resets_everything():
