@@ -84,6 +84,20 @@ def turns_within(
     return least, np.floor((np.asarray(upper) + room - values) / TURN)
 
 
+def finite_range(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """
+    Return limits with numbers in place of infinite ones, to draw values from: arrays of the shape of ``lower``.
+
+    A joint without limits gets -pi and pi. A joint with one limit gets a range of 2 pi from this limit.
+
+    :param lower, upper: limits of joints; infinite for no limit [rad or m].
+    """
+    has_lower, has_upper = np.isfinite(lower), np.isfinite(upper)
+    low = np.where(has_upper, np.asarray(upper) - TURN, -math.pi)
+    high = np.where(has_lower, np.asarray(lower) + TURN, math.pi)
+    return np.where(has_lower, lower, low), np.where(has_upper, upper, high)
+
+
 def are_inside(
     values: FloatArray, lower: FloatArray, upper: FloatArray, slack: float = 0.0
 ) -> BoolArray:

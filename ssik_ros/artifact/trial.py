@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arrays import are_inside, FloatArray
+from ssik_ros.arrays import are_inside, finite_range, FloatArray
 from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
@@ -182,12 +182,10 @@ def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
     """
     Yield ``count`` trials with random postures within limits, then ``count`` with values from -pi to pi and no limits.
 
-    A joint without two finite limits gets a value from -pi to pi in all of them. Every call yields the same trials.
+    In the first ones, :func:`finite_range` replaces missing limits. Every call yields the same trials.
     """
     rng = np.random.default_rng(TRIAL_SEED)
-    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
-    lower = np.where(bounded, chain.lower, -math.pi)
-    upper = np.where(bounded, chain.upper, math.pi)
+    lower, upper = finite_range(chain.lower, chain.upper)
     for _ in range(count):
         yield Trial(rng.uniform(lower, upper), True)
     for _ in range(count):

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.arrays import finite_range
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
 from ssik_ros.value_class import dataclass
@@ -46,7 +46,7 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
     :param poses: number of random poses.
     """
     rng = np.random.default_rng(SAMPLE_SEED)
-    lower, upper = _bounds(arm.chain)
+    lower, upper = finite_range(arm.chain.lower, arm.chain.upper)
     request = BranchRequest(mode=KEEP_ALL)
     arm.branches(arm.chain.home.copy(), request)
     counts, times, residuals = [], [], [0.0]
@@ -67,10 +67,3 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
         max(residuals) if any(counts) else math.nan,
         float(np.median(times)),
     )
-
-
-def _bounds(chain: SerialChain) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sampling bounds (n,), (n,): the limits, or -pi to pi for joints without limits."""
-    bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
-    lower = np.where(bounded, chain.lower, -math.pi)
-    return lower, np.where(bounded, chain.upper, math.pi)

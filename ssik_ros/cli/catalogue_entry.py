@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.cli.arm_class import classify_arm
 from ssik_ros.cli.robot_choice import ChosenGroup
 from ssik_ros.errors import counted, InvalidOption, ModelError
@@ -101,7 +101,7 @@ def _compare(arm: CatalogueArm, chain: SerialChain) -> None:
     """Raise ModelError if forward kinematics of the entry and of the chain differ at random postures."""
     other = SerialChain.from_robot(load_robot(make_urdf(arm)), arm.base_link, arm.tip_link)
     rng = np.random.default_rng(POSTURE_SEED)
-    lower, upper = np.maximum(chain.lower, -math.pi), np.minimum(chain.upper, math.pi)
+    lower, upper = finite_range(chain.lower, chain.upper)
     for _ in range(POSTURES):
         q = rng.uniform(lower, upper)
         difference = float(np.abs(other.pose(q) - chain.pose(q)).max())

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ssik_ros.arguments import check_kind
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.errors import (
     counted,
     GroupNotFound,
@@ -332,8 +332,4 @@ def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None
         lower[QUATERNION_START[kind] :] = -1.0
         upper[QUATERNION_START[kind] :] = 1.0
     if kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PLANAR):
-        low, high = lower[-1], upper[-1]
-        if np.isinf(low):
-            lower[-1] = -np.pi if np.isinf(high) else high - 2.0 * np.pi
-        if np.isinf(high):
-            upper[-1] = np.pi if np.isinf(low) else low + 2.0 * np.pi
+        lower[-1], upper[-1] = finite_range(lower[-1], upper[-1])

@@ -9,6 +9,7 @@ from test.model.small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 import numpy as np
 import pytest
 
+from ssik_ros.arrays import finite_range, TURN
 from ssik_ros.errors import (
     DimensionMismatch,
     FrameNotFound,
@@ -181,6 +182,12 @@ def test_angles_without_limits_are_sampled_over_one_turn():
 def test_an_angle_with_one_limit_is_sampled_over_the_turn_beside_it(limit, lower, upper):
     model, group = single('revolute', limit)
     assert [float(bound[0]) for bound in model.sampling_bounds(group)] == [lower, upper]
+
+
+def test_a_range_to_draw_from_replaces_missing_limits():
+    lower, upper = finite_range([-np.inf, 4.0, -np.inf, -1.0], [np.inf, np.inf, -4.0, 2.0])
+    assert lower.tolist() == [-np.pi, 4.0, -4.0 - TURN, -1.0]
+    assert upper.tolist() == [np.pi, 4.0 + TURN, -4.0, 2.0]
 
 
 @pytest.mark.parametrize('limit', ['', 'lower="0" upper="inf"'])

@@ -1,11 +1,10 @@
 """Record poses with this package's solutions; the self-test of a C library must find the same ones."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.artifact.c.blocks import Arm
 from ssik_ros.errors import counted, InvalidLimits, TopologyMismatch
 from ssik_ros.problem.contract import SolveRequest
@@ -30,15 +29,12 @@ class RecordedPose(NamedTuple):
 
 def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
     """
-    Return a random joint vector (n,) within limits [rad or m]; -pi and pi replace a missing lower and upper limit.
+    Return a random joint vector (n,) within limits [rad or m]; :func:`finite_range` replaces missing limits.
 
     :param arm: the arm.
     :param rng: random generator.
     """
-    lower, upper = arm.group.lower, arm.group.upper
-    low = np.where(np.isfinite(lower), lower, -math.pi)
-    high = np.where(np.isfinite(upper), upper, math.pi)
-    values: FloatArray = rng.uniform(low, high)
+    values: FloatArray = rng.uniform(*finite_range(arm.group.lower, arm.group.upper))
     return values
 
 

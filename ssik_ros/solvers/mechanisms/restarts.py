@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import finite_range, FloatArray, IntArray
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 from ssik_ros.solvers.mechanisms.program import ChainProgram
@@ -83,7 +83,7 @@ def draw_start(
     """
     Write a random value within its limits for each unknown of a chain into ``table``, in place.
 
-    An angle without limits is drawn from a full turn. Lengths without limits and locked unknowns keep their values.
+    An angle that lacks a limit is drawn from a full turn. Lengths without limits and locked unknowns keep their values.
     """
     for frame, dof in program.tables.keys:
         if program.shape.is_ball(frame, dof):
@@ -93,7 +93,6 @@ def draw_start(
             continue
         low, high = table[frame, layout.LOWER + dof], table[frame, layout.UPPER + dof]
         if dof >= layout.FIRST_TURN and not math.isfinite(high - low):
-            low = low if math.isfinite(low) else min(high - math.tau, -math.pi)
-            high = high if math.isfinite(high) else low + math.tau
+            low, high = finite_range(low, high)
         if math.isfinite(high - low) and not flags[frame, layout.LOCKED + dof]:
             table[frame, layout.VALUES + dof] = random.uniform(low, high)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.model.default_seed import default_state, take_values
 from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.joint_group import JointGroup
@@ -102,8 +102,7 @@ def _random_states(
     Other joints have their default values. The sequence is the same in each call.
     """
     rng = np.random.default_rng(SEED)
-    is_finite = np.isfinite(group.lower) & np.isfinite(group.upper)
-    lower, upper = np.where(is_finite, (group.lower, group.upper), ((-np.pi,), (np.pi,)))
+    lower, upper = finite_range(group.lower, group.upper)
     span = np.minimum(MIDDLE_PART * (upper - lower), LARGEST_OFFSET)
     for _ in range(TRIED):
         state = default.copy()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.page_panels import Host, Panel, post_change
 from ssik_ros.view.limit_room import find_room, from_unit, in_unit, LimitRoom, short, UNITS
@@ -103,13 +103,13 @@ def slider_range(low: float, high: float) -> tuple[float, float]:
     """
     Return the range (low, high) of a joint's slider [rad or m].
 
-    It is the range of the limits; -pi to pi if a limit is infinite. Equal limits get a range that is not empty.
+    :func:`finite_range` replaces infinite limits. Equal limits get a range that is not empty.
 
     :param low, high: limits of the joint [rad or m].
     """
-    if math.isfinite(low) and math.isfinite(high):
-        return (low, high) if high > low else (low, low + 1e-9)
-    return -math.pi, math.pi
+    if not math.isfinite(high - low):
+        low, high = map(float, finite_range(low, high))
+    return (low, high) if high > low else (low, low + 1e-9)
 
 
 def draw_bars(
