@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import check_kind
+from ssik_ros.arguments import check_kind, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption, list_names, SolverError
 from ssik_ros.kernels.paths.layers import LARGEST_STEP
@@ -55,12 +55,10 @@ from ssik_ros.paths.steps import make_step_limits, path_cost, StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.travel import split_path, travel_times, TravelSearch
 from ssik_ros.paths.verification import (
-    ANGLE,
     check_collisions,
     check_path,
     check_travel,
     deviations,
-    POSITION,
 )
 from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times, wrong_poses
 from ssik_ros.results import Cause
@@ -125,7 +123,8 @@ class ToolPathPlanner:
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
         :param control: ends the plan in time; None starts a new clock with the timeout of the request.
         :raises InvalidTarget: if the waypoints are not such an array of rigid transforms.
-        :raises InvalidOption: for settings that make no sense, such as a start posture that misses its waypoint.
+        :raises InvalidOption: for settings that make no sense, such as a start posture that misses its waypoint, or a
+            closed path without a posture that reaches both its first and its last waypoint.
         :raises PlanCancelled: when the caller has cancelled.
         :raises PlanStopped: at a deadline before the search has begun.
         :raises SolverError: if the path fails its verification.
@@ -181,26 +180,27 @@ class ToolPathPlanner:
         """
         Return the posture (n,) that the request gives at the first (``row`` 0) or last waypoint (-1); None without any.
 
-        Raise InvalidOption if it is malformed or does not reach the waypoint within its tolerance.
+        Raise InvalidOption if it is malformed or does not reach the waypoint within its tolerance. On a closed path,
+        it has to reach both of these waypoints.
         """
         q = self.request.start if row == 0 else self.request.end
         if q is None:
             return None
         if isinstance(q, Mapping):
             q = self._in_order(q)
-        posture = np.asarray(q, dtype=np.float64)
+        posture = read_numbers('A start or end posture', q)
         if posture.shape != (self.chain.size,) or not np.isfinite(posture).all():
             raise InvalidOption(
                 f'A start or end posture has {self.chain.size} finite joint values, not {q!r}.'
             )
-        reached = self.chain.pose(posture)[None]
-        rows = np.array([row % len(task.poses)])
-        miss = task.space.freedom.miss(rows, task.poses[rows], reached)
-        if miss.position[0] > POSITION or miss.angle[0] > ANGLE:
-            name = 'start' if row == 0 else 'end'
-            raise InvalidOption(
-                f'The {name} posture misses its waypoint by {miss.position[0]:.3g} m and {miss.angle[0]:.3g} rad.'
-            )
+        for end in (0, -1) if self.request.is_closed else (row,):
+            miss = task.miss(posture, end)
+            if miss.is_missed[0]:
+                name, waypoint = ('end' if place else 'start' for place in (row, end))
+                raise InvalidOption(
+                    f'The {name} posture misses the waypoint at the {waypoint} of the path by {miss.position[0]:.3g} m '
+                    f'and {miss.angle[0]:.3g} rad.'
+                )
         return posture
 
     def _in_order(self, values: Mapping[str, float]) -> list[float]:

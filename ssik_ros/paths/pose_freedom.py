@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arguments import read_numbers
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arguments import read_float, read_numbers
+from ssik_ros.arrays import BoolArray, FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import CommonSpin, PathTolerance
 from ssik_ros.paths.rotations import angles_about, roll_pitch_yaw, rotations, tilts_of
@@ -27,6 +27,10 @@ LARGEST_BOX = 10.0
 """Largest distance from a waypoint that a tolerance may allow [m]."""
 
 
+POSITION, ANGLE = 1e-6, 1e-6
+"""Errors that a waypoint may have [m, rad]."""
+
+
 class PoseMiss(NamedTuple):
     """Distance and angle by which each of k poses is outside the tolerance of its waypoint; 0 inside."""
 
@@ -34,6 +38,11 @@ class PoseMiss(NamedTuple):
     """(k,) distance from the box of allowed positions [m]."""
     angle: FloatArray
     """(k,) norm of the angles by which tilt, spin, roll, pitch and yaw are outside their ranges [rad]."""
+
+    @property
+    def is_missed(self) -> BoolArray:
+        """Return whether each pose misses its waypoint by more than rounding (k,)."""
+        return np.asarray((self.position > POSITION) | (self.angle > ANGLE))
 
 
 class PoseFreedom:
@@ -289,22 +298,23 @@ def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, Fl
     """
     ranges = tolerance if tolerance is not None else PathTolerance()
     lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)
-    box = np.asarray(ranges.position, dtype=np.float64)
+    box = read_numbers('position', ranges.position)
     if box.shape != (2, 3):
         raise InvalidOption(f'position takes two corners of a box, not {ranges.position!r}.')
     lower[:3], upper[:3] = box
     for column, name in ((SPIN, 'spin'), (ROLL, 'roll'), (PITCH, 'pitch'), (YAW, 'yaw')):
-        values = np.asarray(getattr(ranges, name), dtype=np.float64)
+        values = read_numbers(name, getattr(ranges, name))
         if values.shape != (2,):
             raise InvalidOption(f'{name} takes two angles [rad], not {getattr(ranges, name)!r}.')
         lower[column], upper[column] = values
-    upper[TILT : TILT + 2], lower[TILT : TILT + 2] = ranges.cone, -ranges.cone
+    cone = read_float('cone', ranges.cone)
+    upper[TILT : TILT + 2], lower[TILT : TILT + 2] = cone, -cone
     if not (np.isfinite(lower).all() and np.isfinite(upper).all() and (lower <= upper).all()):
         raise InvalidOption('Ranges of a tolerance are finite and in ascending order.')
     if np.abs([lower, upper]).max() > LARGEST_BOX:
         raise InvalidOption(f'Ranges of a tolerance stay below {LARGEST_BOX:g} [m, rad].')
-    if not 0.0 <= ranges.cone < math.pi:
-        raise InvalidOption(f'cone takes an angle from 0 to below pi [rad], not {ranges.cone!r}.')
+    if not 0.0 <= cone < math.pi:
+        raise InvalidOption(f'cone takes an angle from 0 to below pi [rad], not {cone!r}.')
     if np.abs([lower[PITCH], upper[PITCH]]).max() >= 0.5 * math.pi:
         raise InvalidOption('pitch stays below a quarter turn; put the waypoint elsewhere.')
     is_rpy = bool(lower[ROLL:].any() or upper[ROLL:].any())

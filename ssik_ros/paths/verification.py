@@ -24,8 +24,6 @@ from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.travel import TravelSearch
 
-POSITION, ANGLE = 1e-6, 1e-6
-"""Errors that a waypoint may have [m, rad]."""
 STEP_ROUNDING = 1e-9
 """Distance by which rounding may make a step larger than its limit [rad or m]."""
 PARTS = 8
@@ -51,7 +49,7 @@ def check_path(
     if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + STEP_ROUNDING).all():
         return 'a step is too large'
     miss = freedom.miss(np.arange(len(q)), poses, chain.poses(q))
-    wrong = np.flatnonzero((miss.position > POSITION) | (miss.angle > ANGLE))
+    wrong = np.flatnonzero(miss.is_missed)
     if len(wrong):
         first = int(wrong[0])
         return f'waypoint {first} is missed by {miss.position[first]:.3g} m and {miss.angle[first]:.3g} rad'

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.pose_freedom import PoseFreedom
@@ -136,7 +136,9 @@ def test_poses_outside_a_tolerance_are_told():
     'tolerance',
     [
         PathTolerance(spin=(0.5, -0.5)),
+        PathTolerance(spin=('0', '1')),
         PathTolerance(cone=-0.1),
+        PathTolerance(cone='0.1'),
         PathTolerance(cone=np.nan),
         PathTolerance(axis=(0, 0, 0), spin=ANY_ANGLE),
         PathTolerance(position=((0, 0), (1, 1))),
@@ -184,6 +186,14 @@ def test_closed_paths_end_where_they_begin(name):
     assert np.abs(path.positions[-1] - path.positions[0]).max() < 1e-6
     free = plan_tool_path(model, group, poses, spin_axis=spin)
     assert free.cost <= path.cost * 1.001 and path.cost < 1.5 * free.cost
+
+
+@pytest.mark.parametrize('row', [None, 0, -1])
+def test_an_open_path_cannot_be_closed(ur5e, row):
+    group = group_of(ur5e)
+    settings = {} if row is None else {'start': plan_tool_path(ur5e, group, LINE).positions[row]}
+    with pytest.raises(InvalidOption, match='misses the '):
+        plan_tool_path(ur5e, group, LINE, is_closed=True, **settings)
 
 
 def test_joints_move_freely_between_passes(ur5e):

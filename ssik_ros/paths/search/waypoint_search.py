@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.control import PlanControl, PlanStopped
+from ssik_ros.paths.pose_freedom import PoseMiss
 from ssik_ros.paths.search.first_grids import corridors_of_larger_steps, first_corridors
 from ssik_ros.paths.search.reasons import passes_not_joined, PathFailure
 from ssik_ros.paths.search.refinement import Refinement
@@ -71,6 +73,18 @@ class PathTask(NamedTuple):
     control: PlanControl
     travel: TravelSearch | None = None
     """Joins the passes; None where they need not be joined."""
+
+    def miss(self, posture: FloatArray, row: int) -> PoseMiss:
+        """
+        Return by how much the tool misses a waypoint at a posture, in arrays with one element.
+
+        :param posture: (n,) joint values [rad or m].
+        :param row: index of the waypoint; -1 is the last one.
+        """
+        rows = np.array([row % len(self.poses)])
+        return self.space.freedom.miss(
+            rows, self.poses[rows], self.space.chain.pose(posture)[None]
+        )
 
 
 class WaypointSearch:
@@ -333,6 +347,7 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
 
     :param task: waypoints, limits and checks.
     :param ends: given postures at the first and the last waypoint; the first one that is not None is used for both.
+    :raises InvalidOption: if no end posture is given, and neither tried posture reaches both waypoints.
     """
     given = ends[0] if ends[0] is not None else ends[1]
     if given is not None:
@@ -347,6 +362,13 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     tries = [free.q[0], free.q[-1]]
     if np.abs(unwind(np.array(tries), limits.turning)[1] - tries[0]).max() < SAME_END:
         tries = tries[:1]
+    tries = [q for q in tries if not any(task.miss(q, row).is_missed[0] for row in (0, -1))]
+    if not tries:
+        miss = task.miss(free.q[0], -1)
+        raise InvalidOption(
+            'A closed path ends where it begins, but the posture at the first waypoint misses the last one by '
+            f'{miss.position[0]:.3g} m and {miss.angle[0]:.3g} rad.'
+        )
     for posture in tries:
         outcome = WaypointSearch(task._replace(limits=limits), (posture, posture)).run()
         limits = outcome.limits
