@@ -148,8 +148,9 @@ class ArmGeometry:
         rows = self._rows('jacobian', q)
         if rows.ndim == 1:
             return self._kinematics.jacobian(rows)
-        jacobians = [self._kinematics.jacobian(row) for row in rows]
-        return np.array(jacobians).reshape(len(rows), 6, -1)
+        if not len(rows):
+            return np.empty((0, *self._kinematics.jacobian(self.neutral).shape))
+        return np.array([self._kinematics.jacobian(row) for row in rows])
 
     def manipulability(self, q: ArrayLike) -> Any:
         """

@@ -23,6 +23,8 @@ POSITION_ALONE = (
     'is a position without an orientation. Call arm.solve_position(xyz) to leave the orientation free, or give '
     'ssik_ros.pose(xyz=..., rpy=...)'
 )
+NO_POSES = ((0,), (0, 6), (0, 7))
+"""Further shapes of empty lists of poses."""
 MATRIX_ATTRIBUTES = ('homogeneous', 'A')
 """Where other libraries keep the matrix of a pose: pinocchio's SE3, and the toolbox's."""
 
@@ -118,6 +120,8 @@ def read_poses(values: Any, name: str = 'poses') -> FloatArray:
     if not is_stack and not isinstance(values, np.ndarray) and isinstance(values, Iterable):
         values = [read_pose(value, f'{name}[{row}]') for row, value in enumerate(values)]
     array = _array(values, name)
+    if array.shape in NO_POSES:
+        return np.empty((0, 4, 4))
     if array.ndim == 2 and array.shape[1] in (6, 7):
         array = np.array([read_pose(row, f'{name}[{k}]') for k, row in enumerate(array)])
     if array.ndim != 3 or array.shape[1:] != (4, 4):

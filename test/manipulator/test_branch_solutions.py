@@ -322,8 +322,11 @@ def test_a_batch_honours_every_option(shipped, options):
         assert batch[i].tobytes() == shipped.solve_q(target, rows[0], **options).tobytes()
 
 
-def test_an_empty_batch_has_an_empty_result(ur5e):
-    batch = ur5e.solve_batch(np.empty((0, 4, 4)))
+@pytest.mark.parametrize(
+    'poses', [[], (), *map(np.empty, [0, (0, 4, 4), (0, 6), (0, 7)])], ids=np.shape
+)
+def test_an_empty_batch_has_an_empty_result(ur5e, poses):
+    batch = ur5e.solve_batch(poses)
     assert len(batch) == 0 and batch.q.shape == (0, 6) and list(batch) == []
 
 

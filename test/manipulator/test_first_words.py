@@ -54,6 +54,8 @@ def test_many_postures_at_once_are_those_one_by_one(arm):
     assert (arm.jacobian(q) == [arm.jacobian(row) for row in q]).all()
     assert arm.manipulability(q) == pytest.approx([arm.manipulability(row) for row in q])
     assert arm.fk(q[:0]).shape == (0, 4, 4)
+    assert arm.jacobian(q[:0]).shape == (0, 6, arm.dof)
+    assert arm.manipulability(q[:0]).shape == (0,)
 
 
 def test_manipulability_is_the_root_of_the_determinant(arm):
