@@ -8,9 +8,11 @@ from test.c_library.c_arm import CArm
 import numpy as np
 import pytest
 
-from ssik_ros.artifact.c import blocks, recorded
+from ssik_ros import Manipulator
+from ssik_ros.arrays import are_inside, TURN
+from ssik_ros.artifact.c import blocks, library, recorded
 from ssik_ros.cli.command import main
-from ssik_ros.errors import ModelError, TopologyMismatch
+from ssik_ros.errors import InvalidOption, ModelError, TopologyMismatch
 from ssik_ros.kernels.native import portable
 from ssik_ros.manipulator.named_robot import load_named
 from ssik_ros.model.description_files import find_moveit_config
@@ -319,6 +321,37 @@ def test_the_nearest_posture_of_a_pose_out_of_reach(group_of, robot):
             np.linalg.norm((group.poses(group.c.nearest) - poses)[:, :3, 3], axis=1).max(),
             abs=1e-9,
         )
+
+
+@pytest.mark.parametrize('limits', [(4.0, np.inf), (-np.inf, -4.0), (-np.inf, np.inf), (4.0, 5.0)])
+def test_random_joints_are_within_limits_of_which_one_may_be_missing(limits):
+    axes, offsets = np.eye(3)[[2, 1, 1, 1, 2, 1]], np.full((7, 3), 0.1)
+    made = Manipulator.from_axes(axes, offsets, [limits, *[None] * 5])
+    arm = blocks.find_arm(made.robot, made.group)
+    rows = np.array([recorded.random_joints(arm, np.random.default_rng(k)) for k in range(100)])
+    assert are_inside(rows, arm.group.lower, arm.group.upper).all()
+    assert np.ptp(rows, axis=0).max() <= TURN
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    path = tmp_path / 'made'
+    path.mkdir()
+    (path / 'kept').write_text('kept', encoding='utf-8')
+    rename = Path.rename
+
+    def refuse(self, target):
+        if self.name == 'new':
+            raise OSError(28, 'No space left on device')
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, 'rename', refuse)
+    with (
+        pytest.raises(InvalidOption, match=r'made.* No space left on device'),
+        library.new_folder(path, True) as folder,
+    ):
+        folder.mkdir()
+    assert [entry.name for entry in tmp_path.iterdir()] == ['made']
+    assert (path / 'kept').read_text(encoding='utf-8') == 'kept'
 
 
 def test_a_group_that_c_cannot_hold_says_why():

@@ -235,7 +235,7 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
     """
     Yield the path of a temporary folder that the caller has to make and fill; at the end it is renamed to ``path``.
 
-    After an error the temporary folder is removed.
+    After an error the temporary folder is removed, and ``path`` is as it was.
 
     :param path: final path of the folder.
     :param overwrites: whether an existing file or folder may be replaced; an empty folder always is.
@@ -246,13 +246,16 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=path.parent.absolute(), prefix=f'.{path.name}.'))
+    made, old = work / 'new', work / 'old'
     try:
-        made, old = work / 'new', work / 'old'
         yield made
-        if path.exists():
-            path.rename(old)
-        made.rename(path)
+        with writing(path):
+            if path.exists():
+                path.rename(old)
+            made.rename(path)
     finally:
+        if old.exists() and not path.exists():
+            old.rename(path)
         shutil.rmtree(work, ignore_errors=True)
 
 
