@@ -9,10 +9,10 @@ from ssik_ros.errors import InvalidTarget, SsikError
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.server.requests.ik_requests import BranchOptions, FramedPose, IkRequest
+from ssik_ros.server.requests.ik_requests import Branch, BranchOptions, FramedPose, IkRequest
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies
-from ssik_ros.view.sessions.session import MOST_FOUND, Session
+from ssik_ros.view.sessions.session import choose_different, MOST_FOUND, Session
 
 TOLERANCE = 2e-3
 """Norm of the error of the default solver [m and rad], and room for its rounding."""
@@ -276,3 +276,18 @@ def test_a_second_solver_gets_the_same_requests_and_moves_nothing():
     session.compare_with('')
     session.solve()
     assert session.rival_outcome is None
+
+
+@pytest.mark.parametrize(
+    ('values', 'most', 'chosen'),
+    [
+        ([0.1, 0.1, 0.1], 2, [0.1]),
+        ([0.1, 0.2, 0.5, 0.2], 3, [0.1, 0.2, 0.5]),
+    ],
+)
+def test_equal_branches_are_chosen_once(values, most, chosen):
+    branches = [
+        Branch(np.full(2, value), 0.0, 0.0, value, 1.0, 'elbow +', 0, ()) for value in values
+    ]
+    different = choose_different(branches, np.zeros(2), most)
+    assert [branch.distance for branch in different] == chosen

@@ -325,7 +325,8 @@ def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tu
     Return at most ``most`` branches that look different, in the order of ``branches``.
 
     The nearest branch of each label is taken first. Then the branch that differs most from the posture and from all
-    taken ones is added, again and again. A seven-joint arm has many similar branches of one label on one self-motion.
+    taken ones is added, again and again; a branch that is equal to one of them never is. A seven-joint arm has many
+    similar branches of one label on one self-motion.
 
     :param branches: the branches, nearest first.
     :param q: (n) the shown posture [rad or m].
@@ -338,7 +339,7 @@ def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tu
     postures = np.array([branch.positions for branch in branches])
     taken = np.vstack((q, postures[chosen]))
     apart = np.abs(postures[:, None] - taken).max(axis=2).min(axis=1)
-    while len(chosen) < most:
+    while len(chosen) < most and apart.max() > 0.0:
         chosen.append(int(apart.argmax()))
         apart = np.minimum(apart, np.abs(postures - postures[chosen[-1]]).max(axis=1))
     return tuple(branches[place] for place in sorted(chosen))
