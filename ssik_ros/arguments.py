@@ -260,6 +260,8 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
     :raises InvalidOption: for text, truth values, complex numbers and other objects.
     :raises DimensionMismatch: for rows of different length, and for another shape.
     """
+    if type(value) is float and shape is None:
+        return np.array(value)
     try:
         array = np.asarray(value)
     except (ValueError, RecursionError) as error:

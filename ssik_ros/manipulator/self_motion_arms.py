@@ -10,13 +10,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_float, shown
+from ssik_ros.arguments import read_float, read_numbers, shown
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
+from ssik_ros.errors import InvalidOption, InvalidTarget, RequestError, TopologyMismatch
 from ssik_ros.manipulator.solve_settings import read_target, repair_target
 from ssik_ros.manipulator.tolerance_policy import TolerancePolicy
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
-from ssik_ros.model.collision.objects import WorldObject
+from ssik_ros.model.collision.objects import read_objects, WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -126,7 +126,7 @@ class SelfMotionArm:
         checker = CollisionChecker(robot)
         if not checker.available:
             raise InvalidOption("The objective 'clearance' needs a robot with collision geometry.")
-        scene = checker.scene(obstacles)
+        scene = checker.scene(read_objects('obstacles', obstacles))
         states = [robot.default_positions() for _ in range(2)]
         # Any two postures that differ in every joint.
         states[0][at], states[1][at] = 0.3 + 0.1 * np.arange(len(at)), -0.4
@@ -183,8 +183,8 @@ def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] |
         return None
     given = TOOL_AXES.get(free_axis, free_axis) if isinstance(free_axis, str) else free_axis
     try:
-        axis = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        axis = read_numbers('free_axis', given)
+    except RequestError:
         axis = np.zeros(0)
     size = math.hypot(*axis) if axis.shape == (3,) else 0.0
     if not (np.isfinite(size) and size >= SHORTEST_AXIS):

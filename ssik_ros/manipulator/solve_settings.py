@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import (
+    as_integer,
     check_callable,
     check_kind,
     read_choice,
@@ -42,6 +43,8 @@ SEED_NAMES = ('seed', 'q0')
 """Other names of ``q_seed``."""
 REFINEMENT_MAX_ITERS = 15
 """Default of ``refinement_max_iters``."""
+MOST_SAMPLES = 4096
+"""Largest ``redundancy_samples``, as for the solver ssik_ros/Analytic."""
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -231,6 +234,13 @@ def _flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
+def _samples(name: str, value: int) -> int:
+    count = read_count(name, value, 1)
+    if count > MOST_SAMPLES:
+        refuse(name, value, f'at most {MOST_SAMPLES}')
+    return count
+
+
 def _time(name: str, value: float) -> float:
     seconds = read_number(name, value)
     if seconds < 0.0:
@@ -273,10 +283,11 @@ def _hold(
 
 def _joint_index(joint: str | int, joint_names: Sequence[str]) -> int:
     n = len(joint_names)
-    if isinstance(joint, int | np.integer) and not isinstance(joint, bool):
-        if not -n <= joint < n:
+    index = as_integer(joint)
+    if index is not None:
+        if not 0 <= index < n:
             refuse('hold', joint, f'for joints 0 to {n - 1}')
-        return int(joint) % n
+        return index
     if joint not in joint_names:
         raise JointNotFound.unknown(
             f'hold names the joint {shown(joint)}', shown(joint), joint_names
@@ -293,7 +304,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     'seed_metric': functools.partial(read_choice, choices=METRICS),
     'enumerate_windings': _flag,
     'arm_angle': read_number,
-    'redundancy_samples': functools.partial(read_count, least=1),
+    'redundancy_samples': _samples,
     'timeout': _time,
     'scene': _scene,
     'cost': functools.partial(

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ssik_ros.arguments import read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.serial_chain import SerialChain
@@ -28,7 +29,7 @@ class PostureCosts:
             are None.
         """
         for name in type(penalties).__dataclass_fields__:
-            value = getattr(penalties, name)
+            value = read_float(name, getattr(penalties, name))
             if not 0.0 <= value < math.inf or (name.endswith('zone') and value == 0.0):
                 raise InvalidOption(f'{name} of penalties is a positive number, not {value!r}.')
         if penalties.obstacles > 0.0 and obstacles is None:

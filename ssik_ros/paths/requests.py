@@ -15,6 +15,7 @@ from ssik_ros.arguments import (
     check_listed,
     check_mapping,
     read_count,
+    read_flag,
     read_float,
     read_numbers,
 )
@@ -196,6 +197,7 @@ class ToolPathRequest:
         if self.largest_deviation is not None:
             read_float('largest_deviation', self.largest_deviation)
         read_count('bound_rounds', self.bound_rounds)
+        read_flag('is_closed', self.is_closed)
         for name in ('spin_axis', 'state', 'start', 'end', 'tool'):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Mapping):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arguments import check_listed, read_count
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.paths.layers import (
@@ -145,7 +146,7 @@ def _passes(passes: Sequence[int], count: int) -> list[int]:
 
     Raise InvalidOption unless they ascend and are between 1 and ``count - 1``.
     """
-    indices = [int(index) for index in passes]
+    indices = [read_count('passes', index) for index in check_listed('passes', passes)]
     if indices != sorted(set(indices)) or (indices and not 0 < indices[0] <= indices[-1] < count):
         raise InvalidOption(
             f'passes are indices of waypoints from 1 to {count - 1} in ascending order, not {passes!r}.'

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arguments import read_float
 from ssik_ros.arrays import FloatArray, IntArray, joined_rows
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.kernels.paths import postures
@@ -370,7 +371,11 @@ def _check_locked(chain: SerialChain, locked: Mapping[str, float]) -> None:
                 f"Locked joint '{name}' is not in the group", name, chain.joint_names
             )
         joint = chain.joint_names.index(name)
-        if not chain.lower[joint] <= value <= chain.upper[joint]:
+        if (
+            not chain.lower[joint]
+            <= read_float(f'locked[{quote(name)}]', value)
+            <= chain.upper[joint]
+        ):
             raise InvalidOption(
                 f"Joint '{name}' is locked at {value:g}, outside its limits [{chain.lower[joint]:g}, "
                 f'{chain.upper[joint]:g}].'

@@ -181,7 +181,7 @@ def _rigid(value: FloatArray, what: str) -> FloatArray:
     :param what: name of the value, for the message.
     :raises InvalidTarget: if the value is not a finite rigid transform.
     """
-    array = np.array(value, dtype=np.float64)
+    array = read_numbers(what, value)
     if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
         raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
     return _frozen(array)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import are_inside, FloatArray, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.kernels.closed_form.branches import search
@@ -74,7 +75,7 @@ class PlaceTasks:
         """
         given = read_poses(poses)
         count = len(given)
-        task_weights = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+        task_weights = np.ones(count) if weights is None else read_numbers('weights', weights)
         return cls(
             given, task_weights, np.zeros(count), np.zeros(count), np.zeros(count, dtype=bool)
         )
@@ -163,7 +164,7 @@ class BaseSpace:
         :raises DimensionMismatch: unless both have six finite numbers.
         :raises InvalidOption: if a range ends before it begins.
         """
-        first, last = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+        first, last = read_numbers('low', low), read_numbers('high', high)
         if first.shape != (6,) or last.shape != (6,) or not np.isfinite([first, last]).all():
             raise DimensionMismatch(
                 f'A place has six finite coordinates: {", ".join(COORDINATES)}.'
@@ -252,7 +253,7 @@ class PlacedArm:
 
     def _read_rest(self, rest: FloatArray) -> FloatArray:
         """Return a rest posture (n,) as an array; raise SsikError for a wrong size and values outside the limits."""
-        given, chain = np.asarray(rest, dtype=np.float64), self.chain
+        given, chain = read_numbers('rest', rest), self.chain
         names = ', '.join(chain.joint_names)
         if given.shape != chain.lower.shape:
             raise DimensionMismatch(

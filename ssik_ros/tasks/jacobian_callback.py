@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import DimensionMismatch, InvalidOption, quote
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.tasks import packing
 from ssik_ros.tasks.constants import Reason, WORLD
 from ssik_ros.tasks.plan import Plan
@@ -112,13 +113,7 @@ def _call(plan: Plan, callback: Callback, iteration: int, index: int) -> dict[st
             raise InvalidOption.unknown(f'The callback returned {quote(key)}', key, shapes)
         if value is None:
             continue
-        arrays[key] = array = np.asarray(value, dtype=float)
-        if array.shape != shapes[key]:
-            raise DimensionMismatch(
-                f"The callback's {key} must have shape {shapes[key]}, not {array.shape}.",
-                expected=shapes[key],
-                actual=array.shape,
-            )
+        arrays[key] = read_numbers(f"The callback's {key}", value, shapes[key])
     return arrays
 
 

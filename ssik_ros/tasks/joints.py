@@ -55,15 +55,7 @@ class Dependency:
             return position * self.multiplier + self.offset
         arguments = (joint.world.handle, joint.handle) if self.with_handles else ()
         result = self.function(*arguments, position)
-        try:
-            number = float(result)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise InvalidOption(
-                f'The dependency of joint {quote(joint.name)} returned {result!r}, not a finite number.'
-            )
-        return number
+        return _finite(result, joint, 'dependency')
 
     def rate(self, joint: IkJoint, position: float) -> float:
         """
@@ -74,7 +66,7 @@ class Dependency:
         if self.function is None:
             return self.multiplier
         if self.derivative is not None:
-            return float(self.derivative(position))
+            return _finite(self.derivative(position), joint, 'derivative')
         ahead = self.value(joint, position + DEPENDENCY_DIFFERENCE)
         return (ahead - self.value(joint, position - DEPENDENCY_DIFFERENCE)) / (
             2.0 * DEPENDENCY_DIFFERENCE

@@ -6,9 +6,16 @@ from collections.abc import Callable
 import math
 from typing import Any, Literal
 
-import numpy as np
-
-from ssik_ros.arguments import read_count, read_flag, read_float, read_numbers, refuse, shown
+from ssik_ros.arguments import (
+    as_integer,
+    read_count,
+    read_flag,
+    read_float,
+    read_number,
+    read_numbers,
+    refuse,
+    shown,
+)
 from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import Constraint, Method, read_member, TaskSetFlag, TIP_FLAG
 from ssik_ros.tasks.objects import (
@@ -41,9 +48,10 @@ class TaskSetNotFound(RequestError, KeyError):
 
 def _read_constraints(task: Task, value: int) -> Constraint:
     """Return a whole number from 0 to 31 as bits of :class:`Constraint`; raise InvalidOption for other values."""
-    if not isinstance(value, int | np.integer) or not 0 <= value <= Constraint.POSE:
+    bits = as_integer(value)
+    if bits is None or not 0 <= bits <= Constraint.POSE:
         raise InvalidOption(f'constraints are bits from 0 to 31, not {shown(value)}.')
-    return Constraint(int(value))
+    return Constraint(bits)
 
 
 def _read_object(task: Task, value: Reference) -> IkObject | None:
@@ -134,16 +142,19 @@ class Task:
 
 def _read_damping(task_set: TaskSetData, value: float) -> float:
     """Return a finite damping that is not negative; raise InvalidOption for others."""
-    if not 0.0 <= read_float('damping', value) < math.inf:
-        raise InvalidOption(f'The damping must be finite and >= 0, not {value}.')
-    return float(value)
+    damping = read_float('damping', value)
+    if not 0.0 <= damping < math.inf:
+        raise InvalidOption(f'The damping must be finite and >= 0, not {damping}.')
+    return damping
 
 
 def _read_iterations(task_set: TaskSetData, value: float) -> int:
-    """Return a number of iterations, cut to a whole number; raise InvalidOption if it is below 0 or too large."""
-    if not 0 <= read_float('max_iterations', value) < 2**31:
-        raise InvalidOption(f'max_iterations must be >= 0, not {value}.')
-    return int(value)
+    """Return a number of iterations; raise InvalidOption for anything but a whole number from 0 to 2^31 - 1."""
+    # In scripts of simIK, a whole number may be a float.
+    iterations = read_number('max_iterations', value)
+    if not (0.0 <= iterations < 2**31 and iterations.is_integer()):
+        refuse('max_iterations', value, 'a whole number from 0 on, and below 2^31')
+    return int(iterations)
 
 
 def _read_weights_mode(task_set: TaskSetData, value: WeightsMode) -> WeightsMode:
@@ -263,16 +274,17 @@ class TaskSetData:
 
         :raises TaskSetNotFound: (a KeyError) if the task set does not have the task.
         """
-        is_key = isinstance(reference, str | int) and not isinstance(reference, bool)
+        handle = as_integer(reference)
+        key = reference if isinstance(reference, str) else handle
         for task in self.tasks:
             objects: list[Any] = [task, task.tip]
-            if is_key and reference in (task.handle, task.tip.name):
+            if key is not None and key in (task.handle, task.tip.name):
                 return task
             if any(reference is item for item in objects):
                 return task
-        if isinstance(reference, int) and reference >= TIP_FLAG:
+        if handle is not None and handle >= TIP_FLAG:
             for task in self.tasks:
-                if task.tip.handle == reference - TIP_FLAG:
+                if task.tip.handle == handle - TIP_FLAG:
                     return task
         raise TaskSetNotFound(
             f'Task set {quote(self.name)} has no task {shown(reference)}; it has '

@@ -11,7 +11,7 @@ from typing import Any, cast, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_kind, read_numbers, shown
+from ssik_ros.arguments import as_integer, check_kind, read_numbers, shown
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
@@ -233,9 +233,10 @@ class World(ObjectTable, Generic[Member]):
         :raises TaskSetNotFound: (a KeyError) if the environment does not have the task set.
         """
         self.require_open()
-        is_key = isinstance(reference, str | int) and not isinstance(reference, bool)
+        key = reference if isinstance(reference, str) else as_integer(reference)
         for task_set in self.task_sets.values():
-            if reference is task_set or (is_key and reference in (task_set.name, task_set.handle)):
+            is_named = key is not None and key in (task_set.name, task_set.handle)
+            if is_named or reference is task_set:
                 return task_set
         name = shown(getattr(reference, 'name', reference))
         raise TaskSetNotFound.unknown(

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from ssik_ros import mechanisms
+from ssik_ros import Manipulator, mechanisms
 from ssik_ros.arguments import (
     read_count,
     read_flag,
@@ -19,6 +19,13 @@ from ssik_ros.arguments import (
     shown,
 )
 from ssik_ros.errors import DimensionMismatch, InvalidOption
+from ssik_ros.paths.requests import PathPenalties
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.reach.placement import BaseSpace, PlaceTasks
+from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
+from ssik_ros.tasks import Environment
+from ssik_ros.tasks.compat import registry
+from ssik_ros.tasks.joints import Dependency
 
 PROGRAM = Path(__file__).with_name('wrong_calls.py')
 
@@ -83,6 +90,72 @@ def test_every_real_number_is_a_number(value):
 def test_a_value_of_another_kind_is_named(read, value, wanted):
     with pytest.raises(InvalidOption, match=f'^it must be {wanted}'):
         read('it', value)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Manipulator.from_prebuilt('panda')
+
+
+POSTURE = np.array([0.2, -0.4, 0.3, -2.0, 0.1, 1.8, 0.5])
+TEXTS = ['1'] * 7
+OTHER_KINDS = {
+    'free_axis of texts': lambda arm: arm.self_motions(arm.fk(POSTURE), free_axis=['0', '0', '1']),
+    'free_axis of truth values': lambda arm: arm.self_motions(
+        arm.fk(POSTURE), free_axis=[False, False, True]
+    ),
+    'seed of a curve': lambda arm: arm.self_motions(arm.fk(POSTURE)).nearest(TEXTS),
+    'arc length': lambda arm: arm.self_motions(arm.fk(POSTURE))[0](['0']),
+    'spacing': lambda arm: arm.self_motions(arm.fk(POSTURE)).sample('a'),
+    'posture of an objective': lambda arm: arm.self_motions(arm.fk(POSTURE)).best(
+        'distance', posture=TEXTS
+    ),
+    'objective': lambda arm: arm.self_motions(arm.fk(POSTURE)).best(np.array([1.0, 2.0])),
+    'seed of a request': lambda arm: arm.solver().solve(
+        SolveRequest(arm.fk(POSTURE), seed=np.array(TEXTS))
+    ),
+    'target of a request': lambda arm: arm.solver().solve(
+        SolveRequest(arm.fk(POSTURE).astype(str).tolist(), seed=POSTURE)
+    ),
+    'tolerance of a request': lambda arm: arm.solver().solve(
+        SolveRequest(arm.fk(POSTURE), seed=POSTURE, tolerance='1e-3')
+    ),
+    'timeout of a request': lambda arm: arm.solver().solve(
+        SolveRequest(arm.fk(POSTURE), seed=POSTURE, timeout='1')
+    ),
+    'limit of a request': lambda arm: arm.solver().solve(
+        SolveRequest(arm.fk(POSTURE), seed=POSTURE, lower=['-1'] * 7)
+    ),
+    'locked of a request': lambda arm: arm.solver().solve(
+        SolveRequest(arm.fk(POSTURE), seed=POSTURE, locked={'panda_joint1': '0.2'})
+    ),
+    'max_iterations of a mechanism': lambda arm: ClosedChainOptions(max_iterations=True),
+    'escapes of a mechanism': lambda arm: ClosedChainOptions(escapes=True),
+    'penalty': lambda arm: arm.plan([arm.fk(POSTURE)] * 2, penalties=PathPenalties(limits='1')),
+    'locked of a path': lambda arm: arm.plan(
+        [arm.fk(POSTURE)] * 2, locked={'panda_joint1': '0.2'}
+    ),
+    'switch of a path': lambda arm: arm.plan([arm.fk(POSTURE)] * 2, is_closed='no'),
+    'passes': lambda arm: arm.plan([arm.fk(POSTURE)] * 2, passes=['1']),
+    'start by name': lambda arm: arm.plan(
+        [arm.fk(POSTURE)] * 2, start=dict(zip(arm.group.joint_names, TEXTS, strict=True))
+    ),
+    'max_iterations of a task set': lambda arm: Environment().add_task_set(max_iterations=1.5),
+    'switch of a task set': lambda arm: Environment().add_task_set(enabled='no'),
+    'pose of an object': lambda arm: Environment().add_dummy(pose=TEXTS),
+    'text that names no function': lambda arm: registry.read_function('math:pi'),
+    'dependency': lambda arm: Dependency(None, function=str).value(
+        Environment().add_joint('revolute'), 1.0
+    ),
+    'ranges of a placement': lambda arm: BaseSpace.box(['0'] * 6, ['1'] * 6),
+    'weights of a placement': lambda arm: PlaceTasks.exact([np.eye(4)], ['1']),
+}
+
+
+@pytest.mark.parametrize('name', OTHER_KINDS)
+def test_text_and_truth_values_are_no_numbers_anywhere(arm, name):
+    with pytest.raises(InvalidOption):
+        OTHER_KINDS[name](arm)
 
 
 def test_numbers_are_checked_with_their_shape():

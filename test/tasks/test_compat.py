@@ -246,6 +246,9 @@ def test_task_sets_have_names_flags_and_a_calculation(env):
     assert sim.getGroupCalculation(env, task_set) == (ik.method_pseudo_inverse, 0.1, 3)
     sim.setGroupCalculation(env, task_set, ik.method_damped_least_squares, 0.2, 20.0)
     assert sim.getGroupCalculation(env, task_set) == (1, 0.2, 20)
+    with pytest.raises(ValueError, match='max_iterations'):
+        sim.setGroupCalculation(env, task_set, ik.method_damped_least_squares, 0.2, 1.5)
+    assert sim.getGroupCalculation(env, np.int64(task_set)) == (1, 0.2, 20)
     sim.setGroupFlags(env, task_set, 1 | 16 | 64)
     assert sim.getGroupFlags(env, task_set) == 81
     with pytest.raises(KeyError, match='named'):

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from ssik_ros.arguments import read_choice, read_flag, read_float, refuse
+from ssik_ros.arguments import read_choice, read_count, read_flag, read_float, refuse
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.mechanisms import layout
@@ -84,8 +84,8 @@ class ClosedChainOptions:
             read_choice(name, getattr(self, name), choices)
         for name in ('max_iterations', 'escapes', 'restarts', 'seed'):
             value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and 0 <= value < 2**63):
-                refuse(name, value, 'an integer that is not negative')
+            if read_count(name, value) >= 2**63:
+                refuse(name, value, 'below 2^63')
         for name in _NUMBERS:
             value = getattr(self, name)
             number = read_float(name, value)

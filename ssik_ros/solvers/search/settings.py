@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_mapping, read_float, read_number, read_numbers, refuse
+from ssik_ros.arguments import (
+    check_mapping,
+    read_count,
+    read_float,
+    read_number,
+    read_numbers,
+    refuse,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     counted,
@@ -407,10 +414,8 @@ def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> Flo
 
 
 def _require_integer(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        refuse(name, value, 'a whole number')
-    if not least <= value < LARGEST_RANDOM_SEED:
-        refuse(name, value, f'at least {least} and below 2^52')
+    if read_count(name, value, least) >= LARGEST_RANDOM_SEED:
+        refuse(name, value, 'below 2^52')
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:

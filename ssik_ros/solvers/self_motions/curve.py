@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssik_ros.arguments import read_float, read_numbers, refuse
 from ssik_ros.arrays import are_inside, FloatArray, IntArray, TURN, whole_turns, wrap_angles
 from ssik_ros.errors import DimensionMismatch, InvalidOption, SolverError
 from ssik_ros.kernels.closed_form.branches import search
@@ -238,7 +239,7 @@ class SelfMotion:
         :raises ValueError: if an arc length is out of range or not a number.
         :raises SolverError: if a posture misses the pose or a limit, because a singular posture is too near.
         """
-        arcs = np.asarray(s, dtype=np.float64)
+        arcs = read_numbers('The arc length', s)
         if arcs.ndim > 1 or not ((arcs >= 0.0) & (arcs <= self.length)).all():
             raise InvalidOption(
                 f'The arc length must be from 0 to {self.length:.9g}, one or a list, not {s!r}.'
@@ -254,9 +255,10 @@ class SelfMotion:
         :raises ValueError: if the spacing is not positive.
         :raises SolverError: if a posture fails its verification, as in :meth:`__call__`.
         """
-        if not spacing > 0.0:
-            raise InvalidOption(f'spacing must be a positive number, not {spacing!r}.')
-        count = int(np.ceil(self.length / spacing)) + 1
+        step = read_float('spacing', spacing)
+        if not step > 0.0:
+            refuse('spacing', spacing, 'a positive number')
+        count = int(np.ceil(self.length / step)) + 1
         return self(np.linspace(0.0, self.length, max(count, 1 + (self.length > 0.0))))
 
     def nearest(self, seed: ArrayLike) -> CurvePoint:
@@ -270,7 +272,7 @@ class SelfMotion:
         :raises SolverError: if the posture fails its verification, as in :meth:`__call__`.
         """
         pose, wish = self._pose, np.zeros(7)
-        given = np.asarray(seed, dtype=np.float64)
+        given = read_numbers('seed', seed)
         if given.shape != (pose.dof,) or not np.isfinite(given).all():
             raise DimensionMismatch(
                 f'nearest needs {pose.dof} finite joint values, not {seed!r}.',

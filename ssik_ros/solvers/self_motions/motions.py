@@ -146,8 +146,9 @@ class SelfMotions:
         :raises TypeError, ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
             Without curves, no argument is checked.
         """
-        if objective == 'clearance' and self._pose.clearance is not None:
+        makes = self._pose.clearance
+        if makes is not None and isinstance(objective, str) and objective == 'clearance':
             # Read the geometry once for all curves.
-            objective = self._pose.clearance(obstacles)
+            objective = makes(obstacles)
         points = [curve.best(objective, posture) for curve in self.curves]
         return max(points, key=lambda point: point.value, default=None)

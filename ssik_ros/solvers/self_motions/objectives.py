@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssik_ros.arguments import check_kind, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
@@ -39,6 +40,7 @@ def make_objective(
     """
     if callable(objective):
         return objective
+    check_kind('objective', objective, str, 'the name of an objective or a function')
     if objective == 'manipulability':
         return lambda q: manipulability(chain, q)
     if objective == 'limit_margin':
@@ -47,7 +49,7 @@ def make_objective(
     if objective == 'clearance' and clearance is not None:
         return clearance()
     if objective == 'distance':
-        near = np.asarray(posture, dtype=np.float64) if posture is not None else np.empty(0)
+        near = np.empty(0) if posture is None else read_numbers('posture', posture)
         if near.shape != (dof,) or not np.isfinite(near).all():
             raise DimensionMismatch(
                 f"The objective 'distance' needs a posture of {dof} finite joint values, not {posture!r}.",

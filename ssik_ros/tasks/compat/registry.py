@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 import itertools
 from typing import Any
 
-import numpy as np
-
-from ssik_ros.arguments import check_kind, check_listed, refuse, shown
+from ssik_ros.arguments import as_integer, check_callable, check_kind, check_listed, refuse, shown
 from ssik_ros.errors import InvalidOption, list_names, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.document import import_function
@@ -38,11 +36,12 @@ def register(environment: Environment) -> int:
 
 def _number(what: str, handle: int) -> int:
     """Return a handle as an int; raise UnknownHandle if it is not an integer. ``what`` names its kind in the message."""
-    if isinstance(handle, bool) or not isinstance(handle, int | np.integer):
+    number = as_integer(handle)
+    if number is None:
         raise UnknownHandle(
             f'The handle of an {what} is a number, not {shown(handle)}.', handle=handle
         )
-    return int(handle)
+    return number
 
 
 def environment_of(handle: int) -> Environment:
@@ -166,7 +165,7 @@ def task_set_of(environment: int, handle: int) -> TaskSet:
     :raises UnknownHandle: if the environment is unknown.
     :raises TaskSetNotFound: if the task set is unknown.
     """
-    if isinstance(handle, bool) or not isinstance(handle, int):
+    if as_integer(handle) is None:
         raise TaskSetNotFound(f'A task set handle is a number, not {shown(handle)}.', name=handle)
     return environment_of(environment).task_set(handle)
 
@@ -200,11 +199,13 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
     if function is None or callable(function):
         return function
     try:
-        return import_function(check_kind('function', function, str))
+        member = import_function(check_kind('function', function, str))
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidOption(
             f"{quote(function)} is no function; write 'module:function'. {error}"
         ) from error
+    checked: Callable[..., Any] = check_callable(quote(function), member)
+    return checked
 
 
 def validation(
