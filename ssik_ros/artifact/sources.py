@@ -16,7 +16,6 @@ import itertools
 from pathlib import Path
 
 from ssik_ros.errors import SolverError
-from ssik_ros.kernels import _jit
 from ssik_ros.kernels.rows.views import Memory
 from ssik_ros.value_class import dataclass
 
@@ -25,6 +24,8 @@ FOREIGN = ('math', 'numpy', 'typing')
 """Modules that a text may import."""
 PLAIN_TWINS = 'JIT_DISABLED'
 """Name of a condition: below ``if JIT_DISABLED`` a module has plain Python in place of definitions for the compiler."""
+DECORATORS = f'{PACKAGE}kernels._jit'
+"""Module of the decorators of kernels, and of the functions that make their views."""
 DROPPED_DECORATORS = ('kernel', 'inline_kernel')
 
 Origin = tuple[str, str]
@@ -407,7 +408,7 @@ def _read_module(name: str) -> _Module:
     if b' = Memory(' in content:
         content += _made_sources(name).encode()
     definitions: dict[str, Definition] = {}
-    imports = {name: (_jit.__name__, name) for name in ('vector', 'matrix')}
+    imports = {name: (DECORATORS, name) for name in ('vector', 'matrix')}
     for node in _top_level(ast.parse(content).body):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             definitions[node.name] = node
