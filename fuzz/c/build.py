@@ -88,10 +88,10 @@ def seeds_header(arms: list[str]) -> str:
 def build(arguments: argparse.Namespace) -> None:
     """Write the program."""
     tools = toolchain.find(None)
-    made = library.GenericLibrary('fuzz')
+    made = library.generic_library('fuzz')
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
-        library.write_sources(made, tools, folder)
+        library.write_sources(made, folder)
         source = folder / f'{made.name}.c'
         if arguments.trust_digest:
             text = source.read_text(encoding='utf-8')
