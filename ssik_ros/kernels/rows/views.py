@@ -50,21 +50,27 @@ class _Arrays(Generic[Fields]):
         text = ', '.join(f'({", ".join(sides)},)' if sides else '()' for sides in self._sides)
         return eval(f'lambda {", ".join(self._given)}: [{text}]', self._names)
 
-    def _function(self, name: str, parameters: Sequence[str], body: str) -> Any:
-        """Return a function with this name, these parameters and this body, and store its source."""
-        scope = {**self._names, 'vector': vector, 'matrix': matrix}
+    def _store(self, name: str, parameters: Sequence[str], body: str) -> None:
+        """Store the source of a function with this name, these parameters and this body."""
         self.sources[name] = f'def {name}({", ".join(parameters)}):\n{body}\n'
+
+    def _function(self, name: str) -> Any:
+        """Return the function of a stored source."""
+        scope = {**self._names, 'vector': vector, 'matrix': matrix}
         exec(compile(self.sources[name], self._names['__file__'], 'exec'), scope)
         return scope[name]
 
     def _kernel(self, name: str, parameters: Sequence[str], body: str) -> Any:
         """
-        Return the function of :meth:`_function` as a kernel that only other kernels call.
+        Return a function with this name, these parameters and this body as a kernel that only other kernels call.
 
-        Unused views cost nothing there. With the native library, which contains the compiled callers, None is returned.
+        Unused views cost nothing there. With the native library, which contains the compiled callers, only the source
+        is stored, and None is returned.
         """
-        function = self._function(name, parameters, body)
-        return None if JIT_DISABLED and not IS_PLAIN else inline_kernel(function)
+        self._store(name, parameters, body)
+        if JIT_DISABLED and not IS_PLAIN:
+            return None
+        return inline_kernel(self._function(name))
 
 
 class Layout(_Arrays[Fields]):
@@ -173,7 +179,8 @@ class Memory(_Arrays[Fields]):
         Kernels call it, and Python code does.
         """
         total = ' + '.join(_product(sides) for sides in self._sides if sides)
-        function = self._function(name, self._given, f'    return {total}')
+        self._store(name, self._given, f'    return {total}')
+        function = self._function(name)
         return function if JIT_DISABLED else inline_kernel(function)
 
     def length(self, name: str) -> int:
