@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
-from ssik_ros.kernels.closed_form.branches import plan_layout, search
-from ssik_ros.kernels.closed_form.self_motions import curve_points, segments, trace
+from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.self_motions import segments, trace
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, CERTIFIED_ERROR
@@ -109,7 +109,7 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
         slides = whole.kinds == JointKind.PRISMATIC
         low, high = np.where(slides, whole.lower, -np.pi), np.where(slides, whole.upper, np.pi)
         q = low + (high - low) * np.random.default_rng(place).random((STARTS, SEVEN))
-        met = _without_limits(shared).descend(q)
+        met = shared.without_limits(np.flatnonzero(~slides)).descend(q)
         met = met[(np.abs(met[:, added]) < STANDS).all(axis=1)]
         met = np.delete(met, added, axis=1)
         rows = np.vstack([rows, met[find_singular(chain, met)]])
@@ -304,19 +304,11 @@ def _follow(
     """
     shared, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
-    free = _still_parts(*follow_curves(_without_limits(shared), seeds), added)
+    turning = np.flatnonzero(whole.kinds != JointKind.PRISMATIC)
+    free = _still_parts(*follow_curves(shared.without_limits(turning), seeds), added)
     met = shared.starts_inside(seeds, free)
     parts = _still_parts(*follow_curves(shared, met), added) if len(met) else []
     return [_put_last(part, added) for part in parts], [_put_last(part, added) for part in free]
-
-
-def _without_limits(shared: TracedPose) -> TracedPose:
-    """Return the data of a pose with infinite limits for all revolute joints in the numbers of the plan."""
-    free = shared.reals.copy()
-    turns = np.flatnonzero(shared.plan.chain.kinds != JointKind.PRISMATIC)
-    for part, limit in (('lower', -np.inf), ('upper', np.inf)):
-        free[plan_layout.PLAN.start(part, curve_points.N) + turns] = limit
-    return shared._replace(reals=free)
 
 
 def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[FloatArray]:

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from ssik_ros.arguments import read_float, read_numbers, refuse
 from ssik_ros.arrays import are_inside, FloatArray, IntArray, TURN, whole_turns, wrap_angles
 from ssik_ros.errors import DimensionMismatch, InvalidOption, SolverError
-from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.branches import plan_layout, search
 from ssik_ros.kernels.closed_form.self_motions import (
+    curve_points,
     descents,
     folds,
     inside,
@@ -111,6 +112,17 @@ class TracedPose(NamedTuple):
     def arguments(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
         """Return the arguments (ints, reals, target, joints) that all kernels of self-motions take."""
         return self.plan.ints, self.reals, self.target, JOINTS
+
+    def without_limits(self, joints: IntArray) -> 'TracedPose':
+        """
+        Return this data with infinite limits of some joints in ``reals``; ``lower`` and ``upper`` stay as they are.
+
+        :param joints: indices of the joints.
+        """
+        free = self.reals.copy()
+        for part, limit in (('lower', -np.inf), ('upper', np.inf)):
+            free[plan_layout.PLAN.start(part, curve_points.N) + joints] = limit
+        return self._replace(reals=free)
 
     def descend(self, rows: FloatArray) -> FloatArray:
         """

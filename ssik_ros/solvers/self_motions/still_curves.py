@@ -6,10 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import are_inside, FloatArray, whole_turns, wrap_angles
-from ssik_ros.kernels.closed_form.branches import plan_layout
-from ssik_ros.kernels.closed_form.self_motions import curve_points
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
-from ssik_ros.kernels.geometry.rotations import invert_pose, pose_of_numbers
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_from_numbers
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
@@ -94,7 +92,7 @@ class StillCurves:
 
         :param pose: data shared by the curves of the pose.
         """
-        target = pose_of_numbers(pose.target)
+        target = pose_from_numbers(pose.target)
         branches = [self._arm.branches(target, request) for request in self._requests]
         met = np.vstack([np.empty((0, 7)), *(each.q for each in branches if each)])
         seeds = [self._around(target, each) for each in self._planes]
@@ -115,11 +113,7 @@ class StillCurves:
         seeds = slide(rows, each)
         if not len(seeds):
             return seeds
-        free = pose.reals.copy()
-        for part, limit in (('lower', -np.inf), ('upper', np.inf)):
-            start = plan_layout.PLAN.start(part, curve_points.N)
-            free[start : start + curve_points.N] = limit
-        met = pose._replace(reals=free).descend(seeds)
+        met = pose.without_limits(JOINTS).descend(seeds)
         met = _nearly_aligned(met, each, ALIGNED_DISTANCE)
         starts = []
         for q in met:
