@@ -19,7 +19,7 @@ from ssik_ros.arguments import check_kind, read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, InvalidTarget, ModelError, quote
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers, pose_of_numbers
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_from_numbers, pose_numbers
 from ssik_ros.kernels.rows import layout, reach_hull
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree, POSITION_SIZE
 from ssik_ros.problem.reach_hull import BallReach, make_hulls, UnlimitedReach
@@ -802,7 +802,7 @@ def _chain_of(
         kind = nodes.ints[node][layout.NODE_KIND]
         if kind not in (layout.REVOLUTE, layout.PRISMATIC):
             return None
-        pose = pose @ pose_of_numbers(nodes.reals[node][:12])
+        pose = pose @ pose_from_numbers(nodes.reals[node][:12])
         axes.append(pose[:3, 2])
         points.append(pose[:3, 3])
         slides.append(kind == layout.PRISMATIC)

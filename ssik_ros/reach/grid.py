@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption
-from ssik_ros.reach.orientations import rotations_of
+from ssik_ros.kernels.geometry.rotations import rotations_of
 from ssik_ros.value_class import dataclass
 
 UNIT_CELLS = 8192

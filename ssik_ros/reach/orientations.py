@@ -79,21 +79,6 @@ def covering_angle(quaternions: FloatArray) -> float:
     return 2.0 * math.acos(min(max(nearest, 0.0), 1.0))
 
 
-def rotations_of(quaternions: FloatArray) -> FloatArray:
-    """
-    Return the rotation matrices (n, 3, 3) of unit quaternions x, y, z, w.
-
-    :param quaternions: (n, 4).
-    """
-    x, y, z, w = quaternions.T
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 def quaternions_of(rotations: FloatArray) -> FloatArray:
     """
     Return the unit quaternions x, y, z, w (n, 4) of rotation matrices.

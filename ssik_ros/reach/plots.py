@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.rotations import rotations_of
 from ssik_ros.reach.exports import STATUS_COLOURS
-from ssik_ros.reach.orientations import rotations_of
 from ssik_ros.reach.reach_map import MEASURES, ReachMap, SHARES
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.reach.storage.files import explained

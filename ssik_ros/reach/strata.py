@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.geometry.rotations import rotations_of
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.reach.measures import manipulability
-from ssik_ros.reach.orientations import rotations_of
 
 STRATA = ('postures', 'space', 'limits', 'singular', 'border')
 """Poses of random postures; random poses in a ball; one joint at a limit; nearly singular; at the border of reach."""

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.geometry.rotations import rotations_of
 from ssik_ros.reach.orientations import (
     angles_between,
     covering_angle,
     quaternions_of,
-    rotations_of,
     spread_orientations,
 )
 

@@ -88,6 +88,21 @@ def pose_numbers(pose: np.ndarray) -> np.ndarray:
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
 
 
-def pose_of_numbers(numbers: np.ndarray) -> np.ndarray:
+def pose_from_numbers(numbers: np.ndarray) -> np.ndarray:
     """Return the pose (4, 4) of the twelve numbers that :func:`pose_numbers` makes of it."""
     return pose_matrix(numbers[9:], numbers[:9].reshape(3, 3))
+
+
+def rotations_of(quaternions: np.ndarray) -> np.ndarray:
+    """
+    Return the rotation matrices (n, 3, 3) of unit quaternions x, y, z, w.
+
+    :param quaternions: (n, 4).
+    """
+    x, y, z, w = quaternions.T
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, LARGEST_REQUEST_VALUE
 from ssik_ros.errors import counted
-from ssik_ros.reach.orientations import rotations_of
+from ssik_ros.kernels.geometry.rotations import rotations_of
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS

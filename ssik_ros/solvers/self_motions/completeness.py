@@ -7,7 +7,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.self_motions import proof, segments, trace
-from ssik_ros.kernels.geometry.rotations import pose_of_numbers
+from ssik_ros.kernels.geometry.rotations import pose_from_numbers
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain, SerialChain
 from ssik_ros.solvers.self_motions.curve import TracedPose
@@ -151,7 +151,7 @@ def find_gap(
     where = *pose.arguments, work
     if len(knots) and proof.prove(is_on, knots, goes_on, candidates, bound, *where) >= 0:
         return 'a curve passes too near a singular posture for a proof'
-    target = pose_of_numbers(pose.target)
+    target = pose_from_numbers(pose.target)
     for q in candidates[is_on == 0]:
         if np.abs(pose.plan.chain.pose(q) - target).max() < CANDIDATE_ENTRY_ERROR:
             return _name_gap(pose.plan.chain, pose.plan.held, q)

@@ -24,7 +24,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
     trace,
 )
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry.rotations import pose_of_numbers
+from ssik_ros.kernels.geometry.rotations import pose_from_numbers
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
@@ -191,7 +191,7 @@ class SelfMotionTracer:
 
         :param target: (12,) pose: rotation row by row, then translation.
         """
-        pose = pose_of_numbers(target)
+        pose = pose_from_numbers(target)
         branches = self._arm.branches_refined(pose, BranchRequest(samples=shares))
         return branches.q if branches else np.empty((0, JOINTS.size))
 
@@ -271,7 +271,7 @@ class SelfMotionTracer:
         target = orthonormal_numbers(pose)
         shared = self._share(target)
         search = self._seeds if self._arm.requests.has_arcs(request) else self._wide_seeds
-        seeds = search(shared, pose_of_numbers(target), request)
+        seeds = search(shared, pose_from_numbers(target), request)
         if seeds is None:
             return None
         seeds = np.ascontiguousarray(seeds)
