@@ -1,6 +1,8 @@
 """A solver that calls a service of type ``moveit_msgs/srv/GetPositionIK``: a server of this package, or any other."""
 
+from collections.abc import Mapping
 import contextlib
+import dataclasses
 import logging
 import time
 from typing import Any
@@ -42,17 +44,8 @@ MISSING_LIMIT = 10
 """After so many missing responses the server is not called any more, which bounds the whole run."""
 _OUT_OF_REACH = 1e3
 """Distance [m] of a target that no arm reaches, so that a first request costs no search."""
-_UNSAYABLE = (
-    'state',
-    'tool_offsets',
-    'lower',
-    'upper',
-    'consistency_limits',
-    'max_searches',
-    'tolerance',
-    'validate',
-    'cancel',
-)
+_CARRIED = {'targets', 'seed', 'timeout'}
+"""Fields of a request that MoveIt's message has."""
 
 
 class ServiceSolver:
@@ -244,11 +237,17 @@ class ServiceSolver:
             write_framed_pose(stamped, self.base_frame, target)
 
 
+def _is_set(value: Any, default: Any) -> bool:
+    """Return whether a field of a request differs from its default; an empty mapping is like the default."""
+    return bool(value) if isinstance(value, Mapping) else not np.array_equal(value, default)
+
+
 def _refuse_unsayable(request: SolveRequest) -> None:
     """Raise InvalidOption if a field of the request is set that MoveIt's message does not have."""
-    said = [name for name in _UNSAYABLE if getattr(request, name) is not None]
-    said += [name for name in ('locked', 'wants_nearest') if getattr(request, name)]
-    if request.max_solutions != 1:
-        said.append('max_solutions')
-    if said:
-        raise InvalidOption(f"MoveIt's message cannot carry {', '.join(said)} of a request.")
+    lost = [
+        each.name
+        for each in dataclasses.fields(request)
+        if each.name not in _CARRIED and _is_set(getattr(request, each.name), each.default)
+    ]
+    if lost:
+        raise InvalidOption(f"MoveIt's message cannot carry {', '.join(lost)} of a request.")
