@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.errors import counted, ModelError, quote
 from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.joint_group import JointGroup
@@ -102,11 +102,8 @@ class ReferenceKinematics:
         :param slack: distance by which the limits may be exceeded [rad or m].
         """
         values = np.asarray(q, dtype=np.float64)
-        return bool(
-            np.isfinite(values).all()
-            and (values >= group.lower - slack).all()
-            and (values <= group.upper + slack).all()
-        )
+        is_inside = are_inside(values, group.lower, group.upper, slack)
+        return bool(is_inside.all() and np.isfinite(values).all())
 
     pose_errors = staticmethod(pose_errors)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arrays import are_inside
 from ssik_ros.errors import list_names, quote, SsikError
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
@@ -221,12 +222,11 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
         except SsikError as error:
             yield Finding(Level.FAULT, f'state {quote(state.name)}', str(error), 'mend the state')
             continue
+        is_inside = are_inside(q, group.lower, group.upper)
         outside = [
             name
-            for name, value, low, high in zip(
-                group.variable_names, q, group.lower, group.upper, strict=True
-            )
-            if not low <= value <= high
+            for name, inside in zip(group.variable_names, is_inside, strict=True)
+            if not inside
         ]
         if outside:
             yield Finding(
