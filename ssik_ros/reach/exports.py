@@ -241,7 +241,7 @@ def write_page(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> N
     }
     shares, colours = np.minimum(cloud.shown / cloud.top, 1.0), COLOURS.tolist()
     if measure == STATUS:
-        facts['legend'] = [status.name.lower().replace('_', ' ') for status in STATUS_COLOURS]
+        facts['legend'] = [status.words for status in STATUS_COLOURS]
         shares, colours = (
             (cloud.shown - 1.0) / (len(STATUS_COLOURS) - 1),
             [*STATUS_COLOURS.values()],

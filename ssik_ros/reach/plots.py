@@ -69,7 +69,7 @@ def draw_slices(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
         part.set_ylabel(f'{"xyz"[up]} [m]')
     bar = figure.colorbar(picture, ax=figure.axes, label=_label(measure), shrink=0.85, pad=0.01)
     if measure == STATUS:
-        bar.set_ticks([*STATUS_COLOURS], labels=[_name(status) for status in STATUS_COLOURS])
+        bar.set_ticks([*STATUS_COLOURS], labels=[status.words for status in STATUS_COLOURS])
     nothing = '' if measure == STATUS else 'grey: none of them, '
     figure.suptitle(f'{_title(reach_map)}; {nothing}white: not asked')
     return figure
@@ -159,7 +159,7 @@ def _by_orientation(reach_map: ReachMap, measure: str) -> tuple[FloatArray, str]
     wanted = CellStatus.UNKNOWN if measure == 'unknown' else CellStatus.REACHABLE
     asked = (status != CellStatus.NOT_ASKED).sum(axis=axes)
     share: FloatArray = (status == wanted).sum(axis=axes) / np.maximum(asked, 1)
-    return share, f'share of positions that are {_name(wanted)}'
+    return share, f'share of positions that are {wanted.words}'
 
 
 def draw_histogram(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
@@ -175,7 +175,7 @@ def draw_histogram(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     if measure == STATUS:
         counts = [(values == status).sum() for status in STATUS_COLOURS]
         colours = [np.divide(colour, 255.0) for colour in STATUS_COLOURS.values()]
-        part.bar([_name(status) for status in STATUS_COLOURS], counts, color=colours)
+        part.bar([status.words for status in STATUS_COLOURS], counts, color=colours)
     else:
         bins = min(20, reach_map.grid.shape[3]) if measure in SHARES else 20
         top = 1.0 if measure in SHARES else values.max(initial=0.0) or 1.0
@@ -199,11 +199,6 @@ def _label(measure: str) -> str:
 def _unit(measure: str) -> str:
     """Return a space and the unit of a measure; empty if it has no unit."""
     return f' [{MEASURES[measure]}]' if MEASURES[measure] else ''
-
-
-def _name(status: CellStatus) -> str:
-    """Return the name of a status as words in lower case, such as 'out of reach'."""
-    return status.name.lower().replace('_', ' ')
 
 
 def _nearest_on_sphere(directions: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:

@@ -22,6 +22,11 @@ class CellStatus(enum.IntEnum):
     COLLIDES = 4
     """Postures within the limits reach the pose, all of them are known, and each collides."""
 
+    @property
+    def words(self) -> str:
+        """Return the name as words in lower case for people, such as 'out of reach'."""
+        return self.name.lower().replace('_', ' ')
+
 
 FACTS = (CellStatus.REACHABLE, CellStatus.OUT_OF_REACH, CellStatus.COLLIDES)
 """Statuses that are facts."""

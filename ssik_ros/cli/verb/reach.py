@@ -244,7 +244,7 @@ def _print(
         print(f'Every orientation is within {short(angle)} degrees of one of the map.')
     rows = [
         (
-            status.name.lower().replace('_', ' '),
+            status.words,
             f'{counts[status]:,}',
             percent(counts[status] / total),
         )
