@@ -94,7 +94,7 @@ def inline_kernel(function: Function) -> Function:
     It suits functions that are called once per joint or that return views: passing an array to them would cost more
     than their work. With NUMBA_DISABLE_JIT=1 the function is returned unchanged.
 
-    :param function: as for :func:`kernel`.
+    :param function: a function of arrays and scalars; scratch and results are arguments.
     """
     return _compile(function, is_merged=True)
 

@@ -64,7 +64,9 @@ def point_motion(rates, p):
 @inline_kernel
 def carry(out, parent, turn, slide):
     """
-    Write twist and derivative of a node's motion, from its parent's and its own motion at a constant rate.
+    Write the twist of a node and its derivative, from those numbers of its parent.
+
+    The node moves at a constant rate relative to its parent.
 
     :param out, parent: (12,) of the node and of its parent: twist (angular, linear at the world's origin), then its
         derivative.
@@ -137,7 +139,7 @@ def rotation_motion(u, a, b, moves_a, moves_b):
 @inline_kernel
 def seen_by(a, rates, x, first, second):
     """
-    Return the second derivative of a vector x measured in the axes of a moving frame A, R_A^T x.
+    Return the second derivative of R_A^T x, a vector x measured in the axes of a moving frame A.
 
     This is step 4 of the module's method.
 
@@ -155,13 +157,14 @@ def seen_by(a, rates, x, first, second):
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
     """
-    Write the second derivatives of the six errors of a constraint into ``out``, selected or not.
+    Write the second derivatives of the six errors of a constraint along a step into ``out``.
 
-    If the constraint selects no rotation, the three rotation numbers are zero.
+    Rows that the constraint does not select are written, too. If it selects no rotation, the three rotation numbers are
+    zero.
 
     :param row: row of the constraint table.
     :param a, b: (12,) poses of the closing frame A and the closed link B.
-    :param moves_a, moves_b: (12,) of A and B: twist, then its derivative.
+    :param moves_a, moves_b: (12,) of A and B along the step: twist, then its derivative.
     :param turn: (3,) rotation vector from B to A in world axes [rad].
     :param out: (6,) out: position, then rotation.
     """
@@ -185,8 +188,8 @@ def bend(address):
     """
     Write J^T e'' into ``right`` of the workspace, where e'' is the second derivative of all errors along ``step``.
 
-    ``rates`` gets the twists of all nodes and their derivatives. Poses, rotation vectors and Jacobian of the workspace
-    must belong to the state at which the step begins.
+    Excluded constraints add nothing. ``rates`` gets the twists of all nodes and their derivatives. Poses, rotation
+    vectors and Jacobian of the workspace must belong to the state at which the step begins.
 
     :param address: address of the block of the chain.
     """

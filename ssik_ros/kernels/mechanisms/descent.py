@@ -122,9 +122,10 @@ def advance(address):
 @inline_kernel
 def bounds_of_step(t, w):
     """
-    Write how far each variable may go down and up from ``current`` into ``low`` and ``high``: the bounds of the step.
+    Write the bounds of the next step of each variable into ``low`` and ``high`` [rad or m].
 
-    They are infinite for ball joints.
+    They are the distances from ``current`` to the lower and the upper limit: ``low`` is negative or 0 inside the
+    limits. They are infinite for ball joints.
     """
     for v in range(t.variable.shape[0]):
         w.low[v], w.high[v] = -math.inf, math.inf
@@ -186,11 +187,11 @@ def judge(block, w, over, pulling, cost, error, inside):
 
     An accepted state becomes ``current``. The damping is adapted.
 
-    :param over: whether the solve must end, as :func:`is_over` says.
+    :param over: whether the solve must end: out of iterations, out of time, or cancelled.
     :param pulling: whether the next step is to reduce the secondary objective, too.
     :param cost, error, inside: results of :func:`measure`.
-    :returns: RUNNING to go on with a step from ``current``; CONVERGED, STALLED, DIVERGED or TIMEOUT if the descent
-        ends.
+    :returns: RUNNING to go on with a step from ``current``, or, if ANEW is REMEASURE, with a new measurement of
+        ``trial``. CONVERGED, STALLED, DIVERGED or TIMEOUT if the descent ends.
     """
     damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
     fresh = block.counters[layout.FRESH] != 0
@@ -309,11 +310,13 @@ def judge_damped(block, w, over, cost, error, inside):
     """
     Accept or refuse the state ``trial`` that was just measured, for DLS and SVD; step 2 of the module's method.
 
-    An accepted state is copied to ``current`` and ``good``. After a refused state, ``trial`` becomes ``good`` again and
-    the clamps are halved.
+    An accepted state is copied to ``current`` and ``good``. After a refused state, ``trial`` becomes ``good`` again,
+    and the clamps, the largest errors in a step, are halved.
 
-    :param over, cost, error, inside: as for :func:`judge`.
-    :returns: as :func:`judge`.
+    :param over: whether the solve must end.
+    :param cost, error, inside: results of :func:`measure`.
+    :returns: RUNNING to go on, from a new measurement of ``trial`` if ANEW is REMEASURE. CONVERGED if ``inside``,
+        DIVERGED after HALVINGS halvings, or the status of :func:`out_of_iterations`.
     """
     block.counters[layout.ANEW] = 1
     if math.isinf(w.numbers[layout.BEST_ERROR]):
@@ -341,10 +344,10 @@ def judge_damped(block, w, over, cost, error, inside):
 @inline_kernel
 def out_of_iterations(block, w):
     """
-    Return the status of a descent by DLS or SVD that must end because its iterations or its time are used up.
+    Return the status of a descent by DLS or SVD that must end: out of iterations, out of time, or cancelled.
 
-    It is TIMEOUT if time ran out, the iterations gained more than the stall threshold, or this threshold is 0.
-    Otherwise it is DIVERGED if the clamps were halved, else STALLED.
+    It is TIMEOUT if iterations are left, they gained more than the stall threshold, or this threshold is 0. Otherwise
+    it is DIVERGED if the clamps were halved, else STALLED.
     """
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]
@@ -408,9 +411,10 @@ def next_task(block, w, code, over, value, count):
 @inline_kernel
 def after_pull(block, w, code, over, value):
     """
-    Keep the end of a pull in ``best`` if it meets the goals and lowers the secondary objective, else undo it.
+    Keep ``current``, the end of a pull, if it meets the goals and lowers the secondary objective, else undo the pull.
 
-    After an undone pull, GAIN is halved. TASK becomes LAST_WORD if no further pull pays or the solve must end.
+    A pull is a step towards the minimum of the secondary objective, with the descent after it. An end that is kept is
+    copied to ``best``; otherwise GAIN is halved. TASK becomes LAST_WORD if no further pull pays or the solve must end.
 
     :param code: status of the descent after the pull.
     :param over: whether the solve must end.
@@ -552,7 +556,9 @@ def linearise(address, t, w, target_mask, later_mask, clamp, pulling):
 @inline_kernel
 def add_pull(address, block, w, later_mask, damping):
     """
-    Add ``damping`` times the gradient of the secondary objective to g; ``factor`` and ``pull`` are overwritten.
+    Add ``damping`` times the pull of the secondary objective, its negative gradient, to g.
+
+    The arrays ``factor`` and ``pull`` of the workspace are overwritten.
 
     :param address: address of the block of the chain.
     :param later_mask: bit mask of the joint rows of the objective.
@@ -579,6 +585,7 @@ def step_on(address, block, t, w, target_mask, later_mask, pulling):
 
     :param address: address of the block of the chain.
     :param target_mask, later_mask: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param block, t, w: views of this block, its tables and its workspace.
     :param pulling: True makes the step reduce the secondary objective, too.
     :returns: False, without a new trial state, if no variable would move by more than the stall threshold or too many
         corrections followed a pull; else True.

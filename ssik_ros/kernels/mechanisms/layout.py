@@ -252,7 +252,7 @@ class Block(NamedTuple):
     table: np.ndarray
     """(F, FRAME_REALS) numbers of the mechanism's frames."""
     flags: np.ndarray
-    """(F, FRAME_FLAGS) their flags."""
+    """(F, FRAME_FLAGS) flags of the mechanism's frames, such as locks."""
     options: np.ndarray
     """(OPTIONS,) options of the solve."""
     cancel: np.ndarray

@@ -52,11 +52,13 @@ AT_BEFORE = 12
 @kernel
 def fold(table, segments, start, count, out, scratch):
     """
-    Write the product of the fixed poses of the frames ``segments[start]`` to ``segments[start + count - 1]``.
+    Write the product of the fixed poses of ``count`` frames, from ``segments[start]`` on, into ``out``.
 
     :param table: (F, FRAME_REALS) numbers of the mechanism's frames.
-    :param out: (12,) out: the product; the identity for no frames.
-    :returns: -1, or the row of a frame whose pose is invalid: not finite, or a quaternion of zero length.
+    :param segments: rows of ``table``, one for each factor of a product.
+    :param out: (12,) out: the product; the identity if ``count`` is 0.
+    :param scratch: (24,) or more scratch.
+    :returns: -1, or the row of a frame whose pose is invalid: not finite, or a quaternion of nearly zero length.
     """
     local, before = vector(scratch, 0, 12), vector(scratch, AT_BEFORE, 12)
     se3.identity(out)
@@ -85,9 +87,11 @@ def fold(table, segments, start, count, out, scratch):
 @inline_kernel
 def place_anew(block, t, w, start, count, out):
     """
-    Write the product of the fixed poses of some frames to ``out`` (12,), if a pose has changed since the last call.
+    Write the product of the fixed poses of some frames into ``out`` (12,), unless it is there already.
 
-    :param start, count: range of the frames in the segment table.
+    It is there if no pose of these frames has changed since the last call.
+
+    :param start, count: first entry of the frames in the segment table, and their number.
     :returns: -1, or the row of a frame whose pose is invalid.
     """
     changed = 0
@@ -114,7 +118,8 @@ def load(address):
     Products of fixed poses are computed again only if a pose has changed.
 
     :param address: address of the block of the chain.
-    :returns: -1, or the row of a frame with invalid numbers.
+    :returns: -1, or the row of a frame with invalid numbers: a pose or value that is not finite, or a quaternion of
+        nearly zero length.
     """
     block, t, w = layout.view_chain(address)
     for i in range(t.node.shape[0]):
@@ -329,7 +334,8 @@ def locate(address):
     Write poses, residuals and errors of a chain at the state ``trial`` into its workspace.
 
     :param address: address of the chain's block.
-    :returns: as :func:`residuals`.
+    :returns: (cost, error, inside): half the squared weighted residual; position plus rotation error, summed over the
+        constraints with an error outside its tolerance [m + rad]; whether all errors are within.
     """
     block, t, w = layout.view_chain(address)
     forward(t, w)
@@ -407,7 +413,8 @@ def write_maps(constraint, a, turn, exact, maps):
 
     :param a: (12,) pose of A.
     :param turn: (3,) rotation vector of the constraint in world axes [rad].
-    :param exact: as for :func:`jacobian`.
+    :param exact: True gives the true derivative also at a nonzero error; False a cheaper one that is correct at error
+        0.
     """
     is_world = constraint[layout.CONSTRAINT_WORLD] != 0
     axes = row_layout.WORLD if is_world else row_layout.GOAL
@@ -510,14 +517,14 @@ def wind(angle, reference):
 @kernel
 def store_ball(table, frame, state, at, scratch):
     """
-    Write the quaternion of a ball joint into the table, and its rotation as angles about x, y and z [rad].
+    Write the quaternion of a ball joint into the table, and its angles (ex, ey, ez) of Rz(ez) Ry(ey) Rx(ex) [rad].
 
     Two triples of angles describe a rotation; the one nearer to the angles in the table is written.
 
     :param frame: row of the joint's frame in the table.
     :param state: the state of the chain.
     :param at: index of the quaternion in the state.
-    :param scratch: (9+,) scratch.
+    :param scratch: (9,) or more scratch.
     """
     r = vector(scratch, 0, 9)
     for k in range(4):

@@ -101,7 +101,8 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     :param which: sum of the bits TARGETS, RESTS and CENTRES of the rows to measure.
     :param build: False only measures, and leaves H and g as they are.
     :param gain: factor on the errors in g.
-    :param clamp: as for :func:`gather`.
+    :param clamp: factor on the options' largest errors in a step, above which an error is scaled down in g; infinity
+        for no clamp.
     :param normal, gradient: profile of H and vector g, added to in place.
     :returns: (half the squared weighted errors; largest absolute translation error of a variable [m]; largest rotation
         error of a variable [rad]; number of measured terms, each a joint with one kind of row).
@@ -183,11 +184,14 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
     """
     Write the rotation vector from the present to the wanted rotation of a joint, and its derivative (3, 3).
 
-    The derivative is with respect to the joint's three rotation variables. Turns about z, y, x: e = log(R_t R^T) in the
-    axes before the turns, columns Jl^-1(-e) times the axes. A ball: e = log(R^T R_t) in its own axes, columns Jl^-1(e).
+    The derivative is with respect to the joint's three rotation variables. R is the present, R_t the wanted rotation.
+    If the joint has angles about z, y, x: e = log(R_t R^T) in the axes before the turns, and the columns are Jl^-1(-e)
+    times the axes. For a ball joint: e = log(R^T R_t) in the axes of the ball, and the columns are Jl^-1(e).
 
+    :param table, variable: numbers of the mechanism's frames; the variable table.
     :param joint: row of the joint table.
     :param wanted: TARGET or REST, column of ``table`` where the wanted values begin.
+    :param state: (STATES,) the present state.
     :param scratch: gets the vector at AT_TURN and the derivative at AT_COLUMNS.
     """
     e, columns = vector(scratch, AT_TURN, 3), matrix(scratch, AT_COLUMNS, 3, 3)
@@ -278,7 +282,11 @@ def factorise(t, w, damping):
     """
     Write the factors L D L^T of H + damping I into ``factor``; return False if a pivot is clearly negative.
 
-    Rows and columns of held variables are replaced by rows and columns of the identity.
+    Rows and columns of held variables are replaced by rows and columns of the identity. A pivot that is lost to
+    rounding makes its unknown 0.
+
+    :param t, w: tables and workspace of the chain.
+    :param damping: added to the diagonal of H.
     """
     definite = True
     for i in range(t.variable.shape[0]):
@@ -313,6 +321,8 @@ def factorise(t, w, damping):
 def solve_factored(variable, factor, right):
     """
     Replace the right side ``right`` (n,) in place by the solution of equations that :func:`factorise` has factorised.
+
+    An unknown whose pivot was lost to rounding becomes 0.
 
     :param variable: the variable table, with the profile.
     :param factor: the factors.
@@ -355,8 +365,9 @@ def bounded_step(address, damping, sigma):
     """
     Write the step d with (H + damping I) d = g within the bounds ``low`` and ``high`` into ``step``.
 
-    Variables that would go beyond a bound are held at it, see step 3 of the module's method. ``held`` becomes 1 or -1
-    for variables at the upper or lower bound, and 0 for free ones; 2 marks locked ones.
+    Variables that would go beyond a bound are held at it, see step 3 of the module's method. If the passes do not
+    settle, the last solution is clipped to the bounds. ``held`` becomes 1 or -1 for variables at the upper or lower
+    bound, and 0 for free ones; 2 marks locked ones.
 
     :param address: address of the chain's block.
     :param damping: added to the diagonal of H in the ordinary step.
@@ -424,6 +435,7 @@ def free_one(t, w, damping):
     """
     Free the variable at a bound whose gradient pulls it inward most, by setting its ``held`` to 0.
 
+    :param damping: damping of the step, which weakens the pull.
     :returns: False if no variable at a bound is pulled inward; else True.
     """
     n = t.variable.shape[0]
@@ -448,6 +460,7 @@ def spectral_solve(address, sigma):
     Only free variables take part; ``pull`` is overwritten.
 
     :param address: address of the chain's block.
+    :param sigma: least singular value of J that counts in full; smaller ones are raised to it.
     """
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]
