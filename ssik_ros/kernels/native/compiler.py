@@ -172,8 +172,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """
-    Emit LLVM code that returns a view of a part of a flat array; numba calls this for the intrinsics below.
+    Emit LLVM code that returns a view of a part of a flat array; numba calls this for the two intrinsics below.
 
+    :param context, builder, signature: numba's code generator, and the types of the call.
     :param arguments: LLVM values of the array, the first index, and the length of each dimension of the view.
     """
     source = context.make_array(signature.args[0])(context, builder, arguments[0])

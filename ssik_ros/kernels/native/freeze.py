@@ -48,7 +48,11 @@ class Frozen(NamedTuple):
 
 
 def is_possible() -> bool:
-    """Return whether llvmlite is installed and can read the code that was built with the package."""
+    """
+    Return whether llvmlite is installed with an LLVM that is new enough to read the code of the kernels.
+
+    Whether this code was built with the package is not checked.
+    """
     try:
         from llvmlite import binding as llvm
     except ImportError:

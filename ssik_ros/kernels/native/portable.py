@@ -83,7 +83,7 @@ def read(name: str) -> bytes:
 
 def digest() -> int:
     """
-    Return a number of 60 bits that identifies the built kernels, for comparison with the digest in an image.
+    Return a number of 60 bits that identifies the built kernels; packed arms and C libraries store it and compare it.
 
     :raises NativeLibraryError: if they are not built, or, in a source tree, were built from other sources.
     """

@@ -164,7 +164,7 @@ def _is_same(name: str, hashes: list[Any] | None) -> bool:
     If time and size are as in the entry, the file is not read.
 
     :param name: path below the folder of the kernels.
-    :param hashes: the entry, as in :func:`manifest`.
+    :param hashes: the entry: [hash of the bytes, hash of the code, time of the last change [ns], size [bytes]].
     """
     time_and_size = _time_and_size(f'{KERNELS}/{name}')
     if hashes is None or not time_and_size:
