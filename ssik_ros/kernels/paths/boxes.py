@@ -49,22 +49,35 @@ SWEEPS = 2
 
 
 class Boxes(NamedTuple):
-    """k boxes of postures, in a linear form of r free parameters; see :func:`connect_boxes`."""
+    """
+    Boxes that hold the possible postures of all waypoints: k boxes of n joints and r free parameters, one in each row.
+
+    A posture of box i is q[i] + slopes[i] p + e, with parameters |p| <= cells[i] and an error |e| <= errors[i].
+    """
 
     q: np.ndarray
+    """(k, n) centres [rad or m]."""
     halves: np.ndarray
+    """(k, n) half widths [rad or m]."""
     slopes: np.ndarray
+    """(k, n, r) slopes of the postures with the free parameters."""
     errors: np.ndarray
+    """(k, n) largest distances of postures from the linear form [rad or m]."""
     cells: np.ndarray
+    """(k, r) half widths of the free parameters."""
     prices: np.ndarray
+    """(k, r) discount of a step to a posture for each unit of a parameter; the step from the posture costs as much more."""
 
 
 class Blocks(NamedTuple):
-    """b larger boxes, each around BLOCK neighbouring boxes of the layer before; see :func:`connect_boxes`."""
+    """Larger boxes, each around BLOCK neighbouring boxes of the layer before: b boxes of n joints, one in each row."""
 
     q: np.ndarray
+    """(b, n) centres [rad or m]."""
     halves: np.ndarray
+    """(b, n) half widths [rad or m]."""
     costs: np.ndarray
+    """(b,) least cost of a path to a box inside, less the largest share of the prices; infinite if no path reaches one."""
 
 
 def scratch_size(n: int, free: int, blocks: int) -> int:
@@ -124,7 +137,7 @@ def _value(y, c, e, before, after, boxes, a, b, j):
     """
     Return the terms of the lower bound of :func:`_follow` that depend on the multiplier of one joint.
 
-    :param y: the multiplier of the joint, between minus and plus its weight.
+    :param y: the multiplier of joint ``j``, between minus and plus its weight: a step s costs at least y s.
     :param c, e: step of joint ``j`` between the centres of both boxes, and the sum of both errors.
     :param before, after: (r,) y D_a - z_a and y D_b - z_b, summed over the other joints only.
     :param boxes, a, b: the boxes, and the rows of both.
@@ -146,8 +159,9 @@ def _follow(boxes, a, b, steps, sign, work):
     This is step 2 of the module's method, for the objective SUM_OF_STEPS only.
 
     :param boxes, a, b: the boxes, and the rows of those where the step begins and ends.
-    :param steps, sign: see :class:`Steps`; as for :func:`connect_boxes`.
-    :param work: the scratch of :func:`connect_boxes`; its multipliers are written.
+    :param steps: largest steps and weights of the joints, see :class:`Steps`.
+    :param sign: -1 for sequences that go backwards through the layers, else 1.
+    :param work: the scratch of :func:`connect_boxes`; it begins with the multipliers y (n,), which are written.
     """
     q, halves, slopes, cells = boxes.q, boxes.halves, boxes.slopes, boxes.cells
     n, free, weights = q.shape[1], cells.shape[1], steps.weights
@@ -252,7 +266,8 @@ def connect_boxes(
     :param first, last: first row to write, and the row after the last one.
     :param turning: (n,) 1 for joints that may turn without end, else 0.
     :param largest, weights: (n,) largest steps [rad or m] and weights of the joints.
-    :param objective: as in :mod:`ssik_ros.kernels.paths.layers`; prices are used for SUM_OF_STEPS only.
+    :param objective: cost of a path, such as SUM_OF_STEPS of :mod:`ssik_ros.kernels.paths.layers`; prices are used for
+        SUM_OF_STEPS only.
     :param sign: -1 for sequences that go backwards through the layers, else 1.
     :param work: (scratch_size(n, r, b),) scratch.
     """
@@ -304,7 +319,7 @@ def _bound_blocks(bounds, blocks, boxes, row, stake, steps):
     :param bounds: (b,) out; infinite for blocks that no path reaches.
     :param blocks: the blocks of the layer before.
     :param boxes, row: the boxes, and the row of the box that is reached.
-    :param stake: result of :func:`_stake` for the box.
+    :param stake: largest discount of a step to the box, from :func:`_stake`.
     :param steps: largest steps and objective, see :class:`Steps`.
     :returns: index of the block with the least bound.
     """
@@ -324,10 +339,10 @@ def _bound_blocks(bounds, blocks, boxes, row, stake, steps):
 @inline_kernel
 def _stake(boxes, row):
     """
-    Return by how much the prices of the box ``row`` can make a step to or from the box cheaper at most.
+    Return the largest discount that the prices of the box ``row`` can give to a step to or from the box.
 
     A posture of the box has r free parameters between minus and plus their half widths. A price is the discount of a
-    step to the posture for each unit of a parameter. The result is the sum of |price| times half width.
+    step to the posture for each unit of a parameter. So the result is the sum of |price| times half width.
 
     :param boxes: half widths of the free parameters, and their prices, are read.
     """

@@ -133,6 +133,8 @@ def _distance(bodies, pair, wanted, clearance):
     bounding spheres are at least ``wanted`` apart, the upper bound is infinite.
 
     :param pair: row of ``bodies.pairs``.
+    :param wanted: distance beyond which the exact value does not matter [m].
+    :param clearance: least permitted distance [m].
     """
     low = _apart(bodies, pair)
     if low >= wanted:
@@ -195,7 +197,7 @@ def check_rows(
     room,
 ):
     """
-    Write for each checked posture whether it is free of collisions, the nearest pair, and the distance of that pair.
+    Write for each posture of ``rows`` whether it is free of collisions, the nearest pair, and a bound on its distance.
 
     Pairs are measured in turn. A pair that certainly collides, and is nearer than all pairs before, ends the check of
     its posture; later pairs are not measured.
@@ -203,7 +205,8 @@ def check_rows(
     :param verdicts: (k,) out: COLLISION_FREE, COLLIDES, or DOUBTFUL if an exact check must decide. Of this and the next
         two arrays, only the checked rows are written.
     :param culprits: (k,) out: row in ``pairs`` of the pair that collides or may collide; -1 for free postures.
-    :param distances: (k,) out: lower bound on the distance of the nearest pair, at most ``wanted`` [m].
+    :param distances: (k,) out: least of the lower bounds on the distances of the measured pairs, at most ``wanted``
+        [m].
     :param q: (k, n) postures [rad or m].
     :param rows: (m,) indices of the postures to check.
     :param clearance: least permitted distance [m].
@@ -275,10 +278,11 @@ def follow(
     """
     Write how much of each straight motion from one posture to the next is proved free of collisions.
 
-    Pairs of bodies that a motion does not move relative to each other are not checked.
+    A motion is given up after PARTS parts, or at a part shorter than SHORTEST_MOTION: then the rest is not proved, and
+    need not collide. Pairs of bodies that a motion does not move relative to each other are not checked.
 
-    :param reached: (k - 1,) out: free share of each motion from its begin, 0 to 1; 1 if all of the motion is free.
-    :param culprits: (k - 1,) out: row in ``pairs`` of the pair that ends the free share; -1 if all of the motion is
+    :param reached: (k - 1,) out: share of each motion, from its begin, that is proved free, 0 to 1.
+    :param culprits: (k - 1,) out: row in ``pairs`` of the pair that limited the last part; -1 if all of the motion is
         free.
     :param q: (k, n) postures [rad or m].
     :param clearance: least permitted distance [m].

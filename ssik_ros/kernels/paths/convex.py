@@ -215,7 +215,8 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     Return (lower bound, upper bound) of the distance of two convex bodies [m].
 
     A body is a core (point, segment, box, cylinder, cone or hull of points) with a radius around it. If bodies touch,
-    the bounds may be negative. The upper bound is infinite if the first direction proves a distance of ``wanted``.
+    the bounds may be negative. The upper bound is infinite if the first direction proves a distance of ``wanted``. The
+    search has MOST_STEPS steps at most; both bounds hold however it ends.
 
     :param kinds: (s,) kinds of the cores of all bodies.
     :param sizes: (s, SIZES) sizes of the cores, then the radius around each core [m].
@@ -223,8 +224,8 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     :param poses: (s, 12) poses of all bodies in a common frame.
     :param a, b: indices of the two bodies.
     :param ends: (s + 1,) index of each body's first vertex in ``points``, then the number of vertices.
-    :param axis: (3,) in: direction that separated the bodies in an earlier call, or zero; out: the direction of this
-        call.
+    :param axis: (3,) in: direction that separated the bodies in an earlier call, or zero; out: the direction of the
+        lower bound.
     :param wanted: a lower bound of this size ends the search [m].
     :param hit: an upper bound below this ends the search [m].
     :param room: (BOUNDS_SCRATCH,) scratch.

@@ -50,11 +50,14 @@ class Steps(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """For each row, the longest and then cheapest path that ends there; see :func:`connect`."""
+    """The piece of each row: the longest path through consecutive layers that ends there, and of several the cheapest."""
 
     costs: np.ndarray
+    """(k,) cost of the piece of each row."""
     lengths: np.ndarray
+    """(k,) number of layers of the piece; 0 for a row that must not be used."""
     parents: np.ndarray
+    """(k,) row of the posture before in the piece, or NOWHERE."""
 
 
 @inline_kernel
@@ -62,7 +65,7 @@ def step_of(a, b, is_turning):
     """
     Return the step b - a between two joint values [rad or m].
 
-    For a joint that may turn without end, whole turns are removed, so that the step is in [-pi, pi).
+    If ``is_turning`` (the joint may turn without end), whole turns are removed, so that the step is in [-pi, pi).
     """
     return joint_values.wrapped(b - a) if is_turning else b - a
 
@@ -72,7 +75,7 @@ def first_not_below(q, key, begin, end, value):
     """
     Return the first row from ``begin`` to ``end`` - 1 whose joint ``key`` is at least ``value``, else ``end``.
 
-    :param q: (k, n) postures, sorted by the joint ``key`` in these rows.
+    :param q: (k, n) postures; in these rows the values of joint ``key`` ascend.
     """
     low, high = begin, end
     while low < high:
@@ -89,7 +92,7 @@ def _part(objective, motion):
     """
     Return the least cost that a step can have if one joint moves by ``motion`` in it.
 
-    :param objective: as in :class:`Steps`.
+    :param objective: one of SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS.
     :param motion: absolute motion of the joint times its weight.
     """
     if objective == SUM_OF_POWERS:
@@ -153,7 +156,9 @@ def connect(
     :param q: (k, n) postures [rad or m], layer by layer, each layer sorted by the joint ``key``.
     :param starts: (m + 1,) first row of each layer, then k.
     :param row_costs: (k,) cost of using the row itself; infinite for a row that must not be used.
-    :param turning, objective: as in :class:`Steps`.
+    :param turning: (n,) 1 for joints that may turn without end, else 0.
+    :param objective: how steps add up to a cost: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or
+        SUM_OF_POWERS.
     :param largest, weights: (m, n) largest steps and weights for the step to each layer; the first rows are ignored.
     :param key: index of the joint by which rows are sorted.
     :param first, last: first layer to work on, and the layer after the last one.
@@ -201,12 +206,13 @@ def _reach(pieces, q, begin, end, row, steps, key, longest, least):
     Choose the parent of ``row`` among the rows ``begin`` to ``end`` - 1 of the layer before.
 
     It updates cost, length and parent of the row. Rows are tried upwards and downwards from the value of the joint
-    ``key`` in ``row``. Each way ends when this joint's step is too long or costs too much. Other arguments are as for
-    :func:`connect`.
+    ``key`` in ``row``. Each direction ends when the step of this joint is too long or costs too much. The rows are rows
+    of ``q``.
 
-    :param pieces: results of rows before this one, see :class:`Pieces`.
+    :param pieces: costs, lengths and parents of all rows, see :class:`Pieces`.
+    :param q: (k, n) postures of all layers [rad or m]; each layer is sorted by the joint ``key``.
     :param steps: largest steps and objective for the step to this layer.
-    :param longest, least: results of :func:`_best_before` for these rows.
+    :param longest, least: length and cost of the best path to one of these rows, from :func:`_best_before`.
     """
     largest, objective = steps.largest[key], steps.objective
     sides = 1 if steps.turning[key] != 0 else 0
@@ -235,8 +241,12 @@ def _try(pieces, q, at, row, steps):
     """
     Make row ``at`` the parent of ``row`` if this makes the path to ``row`` longer, or as long but cheaper.
 
-    It then writes cost, length and parent of ``row``. Nothing changes if a joint would move further than its
-    largest step.
+    It then writes cost, length and parent of ``row``. Nothing changes if a joint would move further than its largest
+    step.
+
+    :param pieces: costs, lengths and parents of all rows.
+    :param q: (k, n) postures of all layers [rad or m].
+    :param steps: largest steps and objective for this step, see :class:`Steps`.
     """
     costs, lengths = pieces.costs, pieces.lengths
     is_longer = lengths[at] + 1 > lengths[row]

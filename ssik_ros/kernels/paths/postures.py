@@ -18,10 +18,11 @@ def search_rows(
         branches outside the limits; 1 if branches may be missing, as at a singular pose, else 0.
     :param poses: (m, 4, 4) target poses.
     :param values: (m, s) values to which the held joint is set for each pose [rad or m]; not read without a held joint.
-    :param ints, reals, options: packed arm and options, as for :func:`search.search`.
-    :param seed: (n,) as for :func:`search.search`: read only if HAS_SEED is set in ``options``.
+    :param ints, reals, options: packed arm, and options of its closed form.
+    :param seed: (n,) solutions of a pose are sorted by their distance to it; read only if HAS_SEED is set in
+        ``options``.
     :param rows: (16 s, n + 3) scratch of one search.
-    :param counters, work: scratch of one search.
+    :param counters, work: scratch of one search, as for :func:`search.search`.
     """
     n, used = ints[search.N], 0
     for pose in range(poses.shape[0]):
