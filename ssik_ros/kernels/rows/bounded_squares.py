@@ -139,7 +139,9 @@ def _most_pulled_quickly(x, room):
     """
     Return the variable at a bound whose release would reduce |A x - b| most steeply; -1 if no release would reduce it.
 
-    The slopes come from the normal equations in ``room.gram``.
+    The slopes at ``x`` come from the normal equations in ``room.gram``.
+
+    :param room: a :class:`SquaresScratch`; its ``state`` says which variables are at a bound.
     """
     n, state, gram = x.shape[0], room.state, room.gram
     best, steepest = -1, 0.0
@@ -160,6 +162,8 @@ def _solve_free_quickly(x, room):
     Write into ``room.trial`` the point that minimises |A x - b| over the free variables, by the normal equations.
 
     Variables at a bound keep their values of ``x``. The bounds of free variables are ignored.
+
+    :param room: a :class:`SquaresScratch` with ``gram`` and ``state``.
     """
     n, columns, right, normal = x.shape[0], room.columns, room.factors, room.normal
     count = 0
@@ -191,6 +195,7 @@ def _solve_free(x, table, room):
     columns do not determine gets the value 0.
 
     :param table: (m, n + 1) A, then b as the last column.
+    :param room: a :class:`SquaresScratch`; its ``state`` says which variables are free.
     """
     m, n = table.shape[0], x.shape[0]
     copied, right, trial, columns = room.copied, room.right, room.trial, room.columns
@@ -222,6 +227,7 @@ def _first_beyond(x, trial, state, lower, upper):
     The share (0 to 1) is the part of the line up to its bound. If no variable leaves its bounds, this is (-1, 1.0).
 
     :param state: (n,) states; only variables in state BETWEEN_BOUNDS are free.
+    :param lower, upper: (n,) bounds.
     """
     blocked, share = -1, 1.0
     for v in range(x.shape[0]):
@@ -241,7 +247,9 @@ def _most_pulled(x, table, room):
 
     The slopes come from the error of each row; ``room.right`` is overwritten by these errors.
 
-    :param x, table, room: as for :func:`_descend`.
+    :param x: (n,) the present point.
+    :param table: (m, n + 1) A, then b as the last column.
+    :param room: a :class:`SquaresScratch`; its ``state`` says which variables are at a bound.
     """
     m, n = table.shape[0], x.shape[0]
     right, state = room.right, room.state

@@ -47,7 +47,7 @@ SCALING_GAIN = 0.95
 SCALINGS = 20
 """Most passes over all rows and columns."""
 STEPS = 30
-"""Most QR steps for each eigenvalue, per row of the matrix, but at least for ten rows."""
+"""Most QR steps for an eigenvalue, as a multiple of the number of rows; fewer than ten rows count as ten."""
 EXCEPTIONAL = 10
 """Number of steps for an eigenvalue after which an arbitrary shift is used."""
 
@@ -77,7 +77,7 @@ def _stands_alone(row, i, low, high):
 @kernel
 def _isolate(h, n):
     """
-    Permute a matrix (n, n) in place, so that eigenvalues which are on the diagonal already come to its ends.
+    Permute a matrix ``h`` (n, n) in place, so that eigenvalues which are on the diagonal already come to its ends.
 
     :returns: (low, high): first and last index of the block in the middle, whose eigenvalues must be computed; high <
         low if none are left.
@@ -109,7 +109,7 @@ def _scale(h, low, high):
     Eigenvalues do not change.
 
     :param h: (n, n), of which the rows and columns from ``low`` to ``high`` take part.
-    :returns: False if the square of an entry is not finite, else True.
+    :returns: False if the squares of a row and its column have no finite sum, else True.
     """
     for _ in range(SCALINGS):
         done = True
@@ -186,10 +186,10 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
     """
     Make the rows and columns from ``low`` to ``high`` a Hessenberg matrix with the same eigenvalues, in place.
 
-    All entries left of the subdiagonal become zero.
+    In this block all entries left of the subdiagonal become zero. Entries outside the block stay.
 
-    :param a: (n n,) matrix by rows.
-    :param scratch: (SCRATCH_ROWS n,).
+    :param a: (n n,) matrix by rows, changed in place.
+    :param scratch: (SCRATCH_ROWS n,) scratch.
     """
     h = matrix(a, 0, n, n)
     for k in range(low, high - 1):
@@ -268,6 +268,7 @@ def _shifts(h, first, last, steps):
     The shifts x1 + i y1 and x2 + i y2 are the eigenvalues of the last two rows. Of two real ones, the one nearer to the
     last diagonal entry is used twice.
 
+    :param h: (n, n) Hessenberg matrix.
     :param steps: number of steps for this eigenvalue; every ``EXCEPTIONAL`` steps the shifts are arbitrary.
     """
     if steps % EXCEPTIONAL == 0:
@@ -292,6 +293,7 @@ def _start(h, first, last, x1, y1, x2, y2):
 
     The reflection turns (u, v, w) to (r, 0, 0). The vector is scaled so that |u| + |v| + |w| = 1.
 
+    :param h: (n, n) Hessenberg matrix.
     :param first, last: first and last row of the block.
     :param x1, y1, x2, y2: the shifts x1 + i y1 and x2 + i y2.
     """
@@ -357,11 +359,12 @@ def reflect_columns(a, start, n, count, tau, v, w):
 @kernel
 def _step(a, n, first, last, x1, y1, x2, y2):
     """
-    Make one double QR step in the block of rows ``first`` to ``last``, without updates outside the block.
+    Make one double QR step in place in the block of rows ``first`` to ``last``; entries outside the block stay.
 
     :param a: (n n,) matrix by rows.
     :param n: size of the matrix.
-    :param x1, y1, x2, y2: the shifts.
+    :param first, last: first and last row of the block, which has three rows at least.
+    :param x1, y1, x2, y2: the shifts x1 + i y1 and x2 + i y2.
     """
     h = matrix(a, 0, n, n)
     m, u, v, w = _start(h, first, last, x1, y1, x2, y2)

@@ -116,7 +116,9 @@ def _normalise(re, im, n):
 @kernel
 def _write_vector(re, im, a, n, x, y, column):
     """
-    Write the eigenvector of the eigenvalue x + i y into the last column, its largest entry 1.
+    Write a right eigenvector of the eigenvalue x + i y into the last column of ``re`` and ``im``, its largest entry 1.
+
+    Up to STARTS start vectors are tried; if none proves an eigenvector, the last result stays.
 
     :param re, im: (n, n + 1) real and imaginary parts, overwritten.
     :param a: (n, n) the matrix.
@@ -143,7 +145,7 @@ def eigensystem(real, imaginary, vectors, a, n, scratch):
         neighbouring entries, the eigenvalue with the positive imaginary part comes first.
     :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is 1. Of a conjugate pair,
         the first n numbers are the real part, the next n the imaginary part, of the vector of the first eigenvalue.
-    :param a: (n n,) matrix by rows, not changed; squares of its entries must be finite.
+    :param a: (n n,) matrix by rows, not changed; if the square of an entry is not finite, the result is 1.
     :param n: size of the matrix.
     :param scratch: (scratch_size(n),) scratch.
     """

@@ -84,7 +84,7 @@ def reflect(x, a, m, tau, j):
     """
     Multiply a vector in place by reflector ``j`` of a factorisation.
 
-    :param x: (m,); entries before j stay.
+    :param x: (m,) the vector; entries before j stay.
     :param a, tau: results of :func:`factorise`.
     """
     total = x[j]
@@ -103,7 +103,7 @@ def write_orthogonal(out, a, m, tau, rank, column):
 
     The columns from ``rank`` on are orthogonal to all columns of A.
 
-    :param out: (m,).
+    :param out: (m,) out.
     :param a, tau, rank: results of :func:`factorise`.
     """
     for i in range(m):
@@ -156,8 +156,8 @@ def reduce_complex(re, im, m, n, total, scratch, tolerance):
     the rows of H^H from the rank on, times the first n columns, are zero.
 
     :param re, im: (m, total) real and imaginary parts of the matrix, overwritten.
-    :param scratch: (2 m,).
-    :param tolerance: as for :func:`factorise`.
+    :param scratch: (2 m,) scratch.
+    :param tolerance: the rank ends where the norm of the largest remainder is at most this share of the first one.
     """
     v_re, v_im = scratch[:m], scratch[m:]
     first = 0.0

@@ -129,7 +129,7 @@ def clear_below(a, k, m, pivot, first, end):
 @inline_kernel
 def back_substitute(a, x, n):
     """
-    Solve R x = right side in place, where R is the upper triangle of ``a`` (n, n).
+    Solve R x = right side in place, where R is the upper triangle of ``a`` (n, n), without zeros on its diagonal.
 
     :param x: (n,) right side in, solution out.
     """

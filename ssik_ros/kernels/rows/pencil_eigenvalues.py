@@ -241,9 +241,10 @@ def _start(a, b, first, last, steps):
     """
     Return the vector (u, v, w) with which a double QZ step begins, scaled to |u| + |v| + |w| = 1.
 
-    It has the first three entries of the first column of (M - x1 I) (M - x2 I), where M = A B^-1 and x1, x2 are the
+    These are the first entries of the first column of (M - x1 I) (M - x2 I). Here M is A B^-1, and x1, x2 are the
     shifts.
 
+    :param a, b: (n, n) Hessenberg matrix A and triangular matrix B.
     :param first, last: first and last row of the block.
     :param steps: number of steps for this eigenvalue; every EXCEPTIONAL steps the shifts are arbitrary.
     """
@@ -372,6 +373,9 @@ def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
 def generalised_eigenvalues(real, imaginary, beta, a, b, n):
     """
     Write the eigenvalues x = (real + i imaginary) / beta of A v = x B v.
+
+    Of a conjugate pair, which has two neighbouring entries, the eigenvalue with the positive imaginary part comes
+    first.
 
     :param real, imaginary, beta: (n,) out; beta >= 0, and 0 marks an infinite eigenvalue.
     :param a, b: (n n,) matrices, both by rows or both by columns, overwritten.

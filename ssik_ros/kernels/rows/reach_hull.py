@@ -219,9 +219,13 @@ def _raise_to(table, axis, u, offset, inner, next_table, slides, waiting):
     """
     Raise support values in place, so that they cover the moving body at one angle of the joint.
 
-    Other arguments are as for :func:`_revolve`.
+    It is one angle of :func:`_revolve`.
 
-    :param table: (DIRECTIONS,) support values.
+    :param table: (DIRECTIONS,) support values [m].
+    :param axis, offset, inner: unit vector of the axis, vector to the reference point of the next axis [m], unit vector
+        of the next axis.
+    :param next_table: (DIRECTIONS,) support values of the moving body, relative to the next axis [m].
+    :param slides, waiting: rows of the prismatic joints between both axes, and their number.
     :param u: unit vector at right angles to the axis, which stands for the angle: the stored directions are taken in
         the plane of the axis and ``u``.
     """
@@ -314,7 +318,8 @@ def is_in_ball(hull, x, y, z):
 
     False for hulls with prismatic joints before the first revolute axis, which move the ball; True for a missing hull.
 
-    :param hull, x, y, z: as for :func:`is_beyond`.
+    :param hull: (SIZE,).
+    :param x, y, z: the position in the base frame [m].
     """
     offset = vectors.subtract((x, y, z), read(hull, ORIGIN))
     offset = vectors.subtract(offset, vectors.scale(hull[CENTRE], read(hull, AXIS)))
@@ -348,7 +353,9 @@ def _is_separated(hull, rho, height, unit, x, y, z, margin):
 
     The best direction is found by bisection; step 4 of the module's method.
 
-    :param rho, height, unit, x, y, z: the position, as for :func:`gap`.
+    :param rho, height, unit: distance of the position from the axis and height along it [m], and unit vector away from
+        the axis, from :func:`meridian`.
+    :param x, y, z: the position in the base frame [m].
     """
     middle = DIRECTIONS // 2
     for half in range(2):
@@ -378,6 +385,7 @@ def refuses(hulls, count, pose, position, rotation):
 
     :param hulls: (count BLOCK,) or more: for each hull the point in the frame of the pose, its distance from the origin
         of this frame, and the hull.
+    :param count: number of hulls.
     :param pose: (12,) in the base frame, its rotation exact to rounding.
     :param position: largest position error of a solution [m].
     :param rotation: largest rotation error of a solution [rad].

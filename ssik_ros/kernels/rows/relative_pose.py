@@ -8,11 +8,11 @@ from ssik_ros.kernels.rows import layout, rows, tree
 @kernel
 def pose_of_b_in_a(ints, reals, work, q, out):
     """
-    Write the pose of frame b in frame a of a problem's first constraint.
+    Write the pose of frame b, measured in frame a, for the two frames of a problem's first constraint.
 
     :param ints, reals, work: packed problem and its workspace.
-    :param q: (nq,) position variables.
-    :param out: (4, 4).
+    :param q: (nq,) position variables [rad or m].
+    :param out: (4, 4) out: the homogeneous transform.
     """
     t, w = layout.view_problem(ints, reals, work)
     tree.forward(t.node_i, t.node_f, q, w.poses)

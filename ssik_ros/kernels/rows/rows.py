@@ -77,6 +77,8 @@ def plain_rows(ints, reals, work, c, row):
 
     The constraint asks that frame b reaches a target given in the root frame; frame a must not move. The numbers equal
     the ones of :func:`general_rows`. The workspace also gets position and rotation error of the constraint.
+
+    :param ints, reals, work: packed problem and its workspace, which has the poses of the nodes.
     """
     t, w = layout.view_problem(ints, reals, work)
     b, node_b = w.frames[2], t.constraint_i[c, layout.CONSTRAINT_NODE_B]
@@ -146,7 +148,8 @@ def general_rows(ints, reals, work, c, row, exact):
     Rows of residual and Jacobian are written. The errors are measured along the axes that the constraint chooses, and
     reduced by its box (tolerated deviations). Position and rotation error go to ``errors``.
 
-    :param exact: as for :func:`evaluate`.
+    :param ints, reals, work: packed problem and its workspace, which has the poses of the nodes.
+    :param exact: True gives rotation rows the true derivative also at a nonzero error; False a cheaper one.
     """
     t, w = layout.view_problem(ints, reals, work)
     constraint_i, constraint_f = t.constraint_i[c], t.constraint_f[c]
@@ -218,7 +221,8 @@ def add_axis(
     :param side: bits MOVES_B, MOVES_GOAL, MOVES_A of the frames that the joint moves.
     :param moves_axes: the bit of the frame whose axes measure positions; 0 for root axes.
     :param mask: bit k is set if component k has a row.
-    :param frames, maps, weights: as for :func:`add_columns`.
+    :param frames: (3, 12) frame a, goal, frame b, in the root frame.
+    :param maps, weights: (3, 9) matrices of :func:`constraint_error`; (6,) weights of the error components.
     :param row: first row of the constraint.
     """
     goal, b = frames[1], frames[2]
@@ -271,7 +275,7 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
 @inline_kernel
 def axes_of(pose, frame, out):
     """
-    Write the matrix (9,) that turns a vector in root axes into a vector in the axes of ``pose``.
+    Write into ``out`` (9,) the matrix that turns a vector in root axes into a vector in the axes of ``pose``.
 
     If ``frame`` is WORLD, the identity is written and the pose is not read.
     """

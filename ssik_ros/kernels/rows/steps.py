@@ -40,6 +40,7 @@ def limited_step(ints, reals, work, damping, limited):
     column of the Jacobian becomes zero. The workspace must have jacobian, residual, state and limits. ``free`` is set
     to 1 for joints that may move and to 0 for the others; ``normal`` gets the factors of the normal equations.
 
+    :param ints, reals, work: packed problem and its workspace; the Jacobian is overwritten.
     :param damping: added to the diagonal of the normal equations.
     :param limited: False ignores limits; held joints stay held in any case.
     """
@@ -68,6 +69,7 @@ def pushes_out(variable_i, v, q, lower, upper, step):
     """
     Return whether joint ``v`` is at or beyond a limit and a step moves it further out; False for ball joints.
 
+    :param lower, upper: (nv,) limits [rad or m].
     :param q: (nq,) configuration before the step.
     :param step: motion of this joint [rad or m].
     """
@@ -86,6 +88,7 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
     jacobian, residual, state and limits; ``lower == upper`` holds a joint. Jacobian, residual and gradient are
     overwritten. ``free`` is set to 0 for held joints and joints that a limit stopped, to 1 for the others.
 
+    :param ints, reals, work: packed problem and its workspace.
     :param damping: added to the diagonal of the normal equations.
     :param limited: False ignores limits; held joints stay held in any case.
     :param scales: (nv,) scale of each joint, larger for joints that move more readily; empty for ones. See
@@ -135,9 +138,15 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
     """
     Write the best of all damped steps that end inside the limits into ``step`` of the workspace.
 
-    No such step has a smaller |J dq - e|^2 + damping |dq|^2. It takes longer than :func:`bounded_step`, whose effects
-    and other arguments are the same, except that the residual of the workspace stays as it is.
+    It minimises |J dq - e|^2 + damping |dq|^2, in scaled variables. If the passes of
+    :func:`bounded_squares.solve_within` are used up, it may not be the best. It takes longer than :func:`bounded_step`.
+    Jacobian and gradient are overwritten, and ``free`` is set to 0 for held joints and joints that end at a limit. The
+    residual stays.
 
+    :param damping: factor of |dq|^2.
+    :param limited: False ignores limits; held joints stay held in any case.
+    :param scales: (nv,) scale of each joint; empty for ones.
+    :param largest: longest step of a turning joint [rad]; if a joint exceeds it, the whole step is scaled down.
     :param scratch: (optimal_size(m, nv),) numbers, overwritten.
     :returns: squared norm of the residual that the step leaves according to the linear model, before it is scaled down.
     """
@@ -175,7 +184,7 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
 @inline_kernel
 def _room_of(variable_i, w, v, scales, limited):
     """
-    Return (down, up): how far variable ``v`` may go in a scaled step, down (at most 0) and up (at least 0).
+    Return (down, up): the bounds of variable ``v`` in a scaled step, down (at most 0) and up (at least 0).
 
     Both are 0 for a held joint (equal limits), and infinite for ball joints.
 
@@ -313,6 +322,7 @@ def outer_step(jacobian, residual, damping, normal, right, step, m):
     """
     Write J^T (J J^T + damping I)^-1 e into ``step``.
 
+    :param jacobian: (m, nv) J.
     :param residual: (m,) e.
     :param normal: (m, m) out: factors of J J^T + damping I.
     :param right: (m,) out: (J J^T + damping I)^-1 e.
@@ -331,7 +341,12 @@ def outer_step(jacobian, residual, damping, normal, right, step, m):
 
 @inline_kernel
 def inner_step(jacobian, residual, damping, normal, step):
-    """Write (J^T J + damping I)^-1 J^T e into ``step``, and the factors into ``normal``."""
+    """
+    Write the damped step (J^T J + damping I)^-1 J^T e into ``step``, and the factors of the matrix into ``normal``.
+
+    :param jacobian: (m, nv) J.
+    :param residual: (m,) e.
+    """
     m, nv = jacobian.shape
     linalg.inner_gram(normal, jacobian, damping)
     linalg.factorise(normal, nv)
@@ -349,6 +364,8 @@ def add_null_space_pull(jacobian, normal, right, gradient, free, step):
     Add the part of a wished joint motion that keeps the targets to ``step``.
 
     It is (I - J^T (J J^T + damping I)^-1 J) gradient, and nearly zero unless the Jacobian J has fewer rows than joints.
+
+    :param jacobian: (m, nv) J, with m <= nv.
 
     :param normal: (m, m) factors that :func:`damped_step` wrote.
     :param right: (m,) scratch.
@@ -389,7 +406,11 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
 
 @inline_kernel
 def move_by(variable_i, lower, upper, limited, scale, step, q):
-    """Do the same as :func:`advance`, whose arguments these are, but merged into the calling kernel."""
+    """
+    Move a configuration ``q`` in place by a scaled step, as :func:`advance` does, but merged into the calling kernel.
+
+    The arguments are described there.
+    """
     for v in range(step.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
@@ -492,7 +513,7 @@ def difference_to(variable_i, lower, upper, seed, q, out):
 
 @kernel
 def ball_difference(a, b, out):
-    """Write the rotation vector (3,) that takes quaternion ``a`` to quaternion ``b``, in the axes of ``a`` [rad]."""
+    """Write the rotation vector from quaternion ``a`` to quaternion ``b`` into ``out`` (3,), in the axes of ``a`` [rad]."""
     w = a[3] * b[3] + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
     x = a[3] * b[0] - a[0] * b[3] - a[1] * b[2] + a[2] * b[1]
     y = a[3] * b[1] + a[0] * b[2] - a[1] * b[3] - a[2] * b[0]

@@ -34,11 +34,15 @@ def forward(node_i, node_f, q, poses):
 @inline_kernel
 def place_axis(node_i, node_f, q, poses, i, kind):
     """
-    Write the pose of node ``i``, which rotates about or slides along its z axis, into ``poses[i]``.
+    Write the root-frame pose of node ``i``, which rotates about or slides along its z axis, into ``poses[i]``.
 
-    The motion is applied to the placement first, which keeps the chain of dependent products through the parents short.
+    Its parent must have its pose already. The motion is applied to the placement first, which keeps the chain of
+    dependent products through the parents short.
 
-    :param kind: REVOLUTE, PRISMATIC or SCREW; other arguments as for :func:`forward`.
+    :param node_i, node_f: node tables.
+    :param q: (nq,) position variables [rad or m].
+    :param poses: (N, 12) poses of the nodes.
+    :param kind: REVOLUTE, PRISMATIC or SCREW.
     """
     b0, b1, b2, b3, b4 = node_f[i, 0], node_f[i, 1], node_f[i, 2], node_f[i, 3], node_f[i, 4]
     b5, b6, b7, b8 = node_f[i, 5], node_f[i, 6], node_f[i, 7], node_f[i, 8]
@@ -69,7 +73,15 @@ def place_axis(node_i, node_f, q, poses, i, kind):
 
 @inline_kernel
 def place_ball(node_i, node_f, q, poses, i):
-    """Write the pose of node i, a ball joint, into ``poses[i]``; arguments as for :func:`forward`."""
+    """
+    Write the pose of node ``i``, a ball joint with a quaternion in ``q``, in the root frame into ``poses[i]``.
+
+    Its parent must have its pose already.
+
+    :param node_i, node_f: node tables.
+    :param q: (nq,) position variables [rad or m].
+    :param poses: (N, 12) poses of the nodes.
+    """
     frame_pose(poses[i], poses, node_i[i, layout.NODE_PARENT], node_f[i], 0)
     turn_by_quaternion(poses[i], q, node_i[i, layout.NODE_Q])
 
@@ -136,7 +148,8 @@ def frame_poses(out, node_i, node_f, q, poses, frame_nodes, placements):
     Write the poses of several frames in the root frame, for one configuration.
 
     :param out: (F, 4, 4) out.
-    :param node_i, node_f, q: as for :func:`forward`.
+    :param node_i, node_f: node tables, parents before children.
+    :param q: (nq,) position variables [rad or m].
     :param poses: (N, 12) out: poses of the nodes.
     :param frame_nodes: (F,) node to which each frame is fixed, -1 for the root.
     :param placements: (F, 12) pose of each frame in the moved frame of its node.

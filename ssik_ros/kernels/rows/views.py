@@ -103,7 +103,9 @@ class Layout(_Arrays[Fields]):
 
     def place(self, header: Ints) -> int:
         """
-        Write into a header where each field begins in one float array; return the size of this array, in numbers.
+        Write into a header where each field begins in one float array; return the size of this array in numbers.
+
+        It is for layouts whose fields are all floats.
 
         :param header: has all counts already.
         """
@@ -176,7 +178,7 @@ class Memory(_Arrays[Fields]):
         """
         Return a function ``name(counts)`` that returns the size of the flat array, in numbers.
 
-        Kernels call it, and Python code does.
+        Each count is an argument of its own. Kernels call the function, and Python code does.
         """
         total = ' + '.join(_product(sides) for sides in self._sides if sides)
         self._store(name, self._given, f'    return {total}')
@@ -184,7 +186,11 @@ class Memory(_Arrays[Fields]):
         return function if JIT_DISABLED else inline_kernel(function)
 
     def length(self, name: str) -> int:
-        """Return the size of the flat array, in numbers, for the constant ``name`` of a module; there are no counts."""
+        """
+        Return the size of the flat array of a layout without counts, in numbers.
+
+        The source of this number, as the constant ``name`` of a module, is stored in ``sources``.
+        """
         length = sum(math.prod(shape) for shape in self._shapes() if shape)
         self.sources[name] = f'{name} = {length}\n'
         return length
@@ -193,6 +199,7 @@ class Memory(_Arrays[Fields]):
         """
         Return the index in the flat array at which the field ``name`` begins.
 
+        :param counts: value of each count, in the order of the layout.
         :raises ValueError: if no field has this name.
         """
         before = self._fields._fields.index(name)  # type: ignore[attr-defined]
@@ -203,6 +210,9 @@ class Memory(_Arrays[Fields]):
         Return the fields as a named tuple of views into the flat array, for Python code outside of kernels.
 
         All fields must be in this array.
+
+        :param array: the flat array.
+        :param counts: value of each count, in the order of the layout.
         """
         views, start = [], 0
         for shape in self._shapes(*counts):
