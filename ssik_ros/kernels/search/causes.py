@@ -41,6 +41,8 @@ def of_absence(is_too_far, is_doubtful, is_beyond, is_complete, beyond):
     :param is_doubtful: whether the pose is (nearly) singular.
     :param is_beyond: whether branches exist outside the limits.
     :param is_complete: whether the closed form finds every branch.
+    :param beyond: cause if branches exist only outside the limits: LIMITS, or CONSISTENCY for a request that narrows
+        them around its seed.
     """
     if is_too_far:
         return UNREACHABLE
@@ -54,11 +56,12 @@ def of_absence(is_too_far, is_doubtful, is_beyond, is_complete, beyond):
 @kernel
 def of_absences(causes, counts, is_complete, beyond):
     """
-    Write for many poses the cause why a closed form has no branch within the limits, as :func:`of_absence` does.
+    Write for each of m poses the cause why a closed form has no branch within the limits, by :func:`of_absence`.
 
     :param causes: (m,) out: the causes; NONE for a pose with branches within the limits.
     :param counts: (m, search.COUNTERS) counters of the search for branches within limits.
-    :param is_complete: as for :func:`of_absence`.
+    :param is_complete: whether the closed form finds every branch.
+    :param beyond: cause if branches exist only outside the limits: LIMITS or CONSISTENCY.
     """
     for row in range(causes.shape[0]):
         is_too_far, is_doubtful = counts[row, search.PROVED] > 0, counts[row, search.DOUBT] > 0
@@ -71,12 +74,13 @@ def of_absences(causes, counts, is_complete, beyond):
 @kernel
 def of_search(code, counters, refusals, is_proved, beyond):
     """
-    Return the cause why a search has no solution.
+    Return the cause why a search has no solution, a number of :class:`ssik_ros.results.Cause`.
 
-    :param code: final code of the search.
+    :param code: final code of the search, of :mod:`ssik_ros.kernels.search.state`.
     :param counters: (state.STATE_SIZE,) counters of the search.
     :param refusals: number of candidates that the caller has refused.
     :param is_proved: whether the proof of the code OUT_OF_REACH also holds without limits of prismatic joints.
+    :param beyond: cause if solutions exist only outside the limits: LIMITS or CONSISTENCY.
     """
     cause = _of_code(code, is_proved)
     if cause != NONE:
@@ -96,10 +100,10 @@ def of_search(code, counters, refusals, is_proved, beyond):
 @kernel
 def of_step(code, is_proved, report):
     """
-    Return the cause why a cycle of a control loop does not reach its target.
+    Return the cause why a cycle of a control loop does not reach its target, as a number of ``results.Cause``.
 
-    :param code: code of the cycle.
-    :param is_proved: as for :func:`of_search`.
+    :param code: code that :func:`tracking.follow` returned.
+    :param is_proved: whether the proof of the code OUT_OF_REACH also holds without limits of prismatic joints.
     :param report: (tracking.NUMBERS,) numbers of the cycle, as it wrote them.
     """
     cause = _of_code(code, is_proved)
@@ -115,7 +119,8 @@ def _of_code(code, is_proved):
     """
     Return the cause that the code of a search or of a cycle names; NONE if other facts decide.
 
-    :param is_proved: as for :func:`of_search`.
+    :param is_proved: True makes OUT_OF_REACH the cause UNREACHABLE, False LIMITS: whether its proof holds without
+        limits of prismatic joints.
     """
     if code == state.BAD_TARGET:
         return BAD_TARGET
@@ -132,10 +137,12 @@ def of_both(exact, searched, residual, tolerance):
     Return the cause of a request for which neither a closed form nor a search has a solution.
 
     The closed form decides, unless the search ended by the clock. The closed form proves that the exact pose is out of
-    reach, and nothing about poses within the tolerance: UNREACHABLE becomes NOT_FOUND if the search nearly met the pose.
+    reach, and nothing about poses within the tolerance: UNREACHABLE becomes NOT_FOUND if the search nearly met the
+    pose.
 
     :param exact, searched: causes of the closed form and of the search.
-    :param residual, tolerance: as for :func:`is_nearly_met`.
+    :param residual: smallest norm over position [m] and rotation [rad] error that the search met.
+    :param tolerance: largest norm of a solution.
     """
     if searched == DEADLINE:
         return DEADLINE
@@ -147,7 +154,9 @@ def of_both(exact, searched, residual, tolerance):
 @kernel
 def is_nearly_met(residual, tolerance):
     """
-    Return whether a search misses a pose by so little that no closed form proves the pose to be out of reach.
+    Return whether a search misses a pose by at most AT_THE_EDGE tolerances.
+
+    Then a closed form does not prove that the pose is out of reach.
 
     :param residual: smallest norm over position [m] and rotation [rad] error that the search met.
     :param tolerance: largest norm of a solution.

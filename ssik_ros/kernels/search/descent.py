@@ -66,6 +66,8 @@ def is_over(counters, cancel):
 
     Once a solution is stored, the deadline is STOP_WITH_SOLUTION, which may be earlier than STOP.
 
+    :param counters: state of the search, with both deadlines [ns].
+
     :param cancel: (1,) int64, not zero if the caller cancels.
     """
     if cancel[0] != 0:
@@ -94,10 +96,14 @@ def measure(ints, reals, options, work, q):
 @inline_kernel
 def look(ints, reals, options, work, q):
     """
-    Write residual and errors at a configuration into the workspace; return (square, inside), as :func:`measure`.
+    Write residual and errors at a configuration into the workspace; return (square, inside).
 
-    The arguments are as for :func:`measure`, too. For a serial problem (an arm of revolute joints with one target), the
-    Jacobian is missing, and :func:`serial.fill_jacobian` writes it later; for other problems it is written here.
+    For a serial problem (an arm of revolute joints with one target), the Jacobian is missing, and
+    :func:`serial.fill_jacobian` writes it later; for other problems it is written here.
+
+    :param ints, reals, options, work: packed problem, options of the search, workspace.
+    :param q: (nq,) the configuration.
+    :returns: (square, inside): squared norm of the weighted residual, and whether every error is within tolerance.
     """
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:
@@ -134,8 +140,8 @@ def patience(options, count):
     Return (is patient, may give up, factor): how long a start of a search is continued without good progress.
 
     A patient start is not given up for slow progress. Other starts must shrink the squared error to ``factor`` times
-    itself in PROGRESS_STEPS steps. If ``may give up`` is True, any start ends when the linear model predicts no decrease
-    twice running.
+    itself in PROGRESS_STEPS steps. PoseIK has no patient starts, but sometimes a factor near one. If ``may give up`` is
+    True, any start ends when the linear model predicts no decrease twice running.
 
     :param count: number of the start, from 1.
     """
@@ -154,9 +160,11 @@ def descend(ints, reals, options, limited, cancel, counters, work):
     """
     Run one start of a search: step from ``state`` towards the targets until they are reached or it is given up.
 
-    ``best`` of the workspace gets the configuration with the smallest error that was seen within limits.
+    ``best`` of the workspace gets the configuration with the smallest error that was seen within limits. The counter
+    STALLED grows if the start was given up for slow progress, SINGULAR_SEEN if a plain inverse did not exist.
 
-    :param ints, reals, options, cancel, counters, work: as for :func:`restart_search.search`.
+    :param ints, reals, options, counters, work: packed problem, options, counters and workspace of the search.
+    :param cancel: (1,) int64, read at each step; not zero ends the search.
     :param limited: True keeps every step inside the limits.
     :returns: RUNNING if the state is within every tolerance, EXHAUSTED if the start was given up, else DEADLINE or
         CANCELLED.
@@ -223,7 +231,11 @@ def take_step(ints, reals, options, work, square, mu, limited):
     """
     Move the state by one step with the damping that the law of the search chooses; the new state is not measured.
 
-    Arguments and result are as for :func:`step_on`.
+    :param square: squared norm of the weighted residual at the state, which must be measured with its Jacobian.
+    :param mu: factor on the damping of the adaptive law.
+    :param limited: True keeps the step inside the limits.
+    :returns: squared error that the linear model predicts after the step (0 for PoseIK); -1 if the law needs a plain
+        inverse and the Jacobian is singular, so that no step was made.
     """
     return step_on(ints, reals, options, work, square, mu, limited, False)
 
@@ -270,7 +282,8 @@ def take_damped_step(ints, reals, options, work, damping, largest, limited):
     :param damping: added to the diagonal of the normal equations.
     :param largest: longest step of a revolute joint [rad].
     :param limited: True keeps the step inside the limits.
-    :returns: as :func:`step_on`.
+    :returns: squared error that the linear model predicts after the step; -1 if the law needs a plain inverse and the
+        Jacobian is singular, so that no step was made.
     """
     w, scales = layout.view_workspace(ints, work), state.joint_scales(ints, options)
     if options[state.SERIAL] != 0.0:
@@ -289,7 +302,9 @@ def take_damped_step(ints, reals, options, work, damping, largest, limited):
 @kernel
 def take_scaled_step(ints, reals, options, work, square, limited):
     """
-    Move the state by PoseIK's step: the damped step times a factor below one, which grows to one near the targets.
+    Move the state by PoseIK's step: a damped step times a factor that grows to one near the targets.
+
+    Far from the targets the factor is the option MULTIPLIER.
 
     :param square: squared norm of the weighted residual at the state, which must be measured with its Jacobian.
     :param limited: True keeps the step inside the limits.
@@ -308,7 +323,8 @@ def polish(ints, reals, options, enough, work):
     """
     Improve a solution by nearly undamped steps as long as each shrinks the error well.
 
-    If the errors are still above POLISHED_ERROR, damped steps follow. The state ends as the best one, measured.
+    If the errors are still above POLISHED_ERROR, damped steps follow. The state ends as the best one, measured. It may
+    stay less exact, as near a singular posture.
 
     :param enough: norm of position and rotation error at which the polish ends [m, rad]; 0 goes on until rounding stops
         it.
@@ -333,7 +349,7 @@ def polish_with_damping(ints, reals, options, work, before):
     """
     Improve a solution by damped steps as long as they shrink the error; for solutions near a singular posture.
 
-    Undamped steps are too long there. The state ends as the best one, measured.
+    Undamped steps are too long there. The state ends as the best one, measured; it need not reach POLISHED_ERROR.
 
     :param before: squared norm of the weighted residual at the state.
     """
@@ -384,6 +400,7 @@ def is_exact(errors, enough):
     Return whether, for every constraint, the norm of position and rotation error together is at most ``enough``.
 
     :param errors: (c, 2) position [m] and rotation error [rad] of each constraint.
+    :param enough: largest norm [m, rad].
     """
     for c in range(errors.shape[0]):
         if errors[c, 0] * errors[c, 0] + errors[c, 1] * errors[c, 1] > enough * enough:

@@ -99,8 +99,8 @@ def objective(ints, reals, options, work, q):
     """
     Return the weighted sum F of the secondary objectives at ``q``: distance from limits, posture, manipulability.
 
-    Larger is better. ``gradient`` of the workspace is overwritten; with manipulability also residual, Jacobian and
-    errors.
+    Larger is better. The gains are in the options. ``gradient`` of the workspace is overwritten; with manipulability
+    also poses, residual, Jacobian and errors.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -165,7 +165,7 @@ def gradient(ints, reals, options, work, q):
 @kernel
 def pulled_step(ints, reals, work, pull, limited):
     """
-    Write the part of ``gradient`` that keeps the targets (its part in the null space) into ``step``.
+    Write the part of the joint motion ``gradient`` that keeps the targets (its part in the null space) into ``step``.
 
     It is scaled so that its longest entry is ``pull``. The Jacobian must belong to the state; columns of joints that
     cannot move become zero.
@@ -196,9 +196,9 @@ def pulled_step(ints, reals, work, pull, limited):
 @kernel
 def improve(ints, reals, options, cancel, counters, work):
     """
-    Move a solution within its null space to a state with better secondary objectives; first polish it.
+    Polish a solution, then move it within its null space towards better secondary objectives.
 
-    The state ends as the best configuration, measured. It is never worse than the solution.
+    The state ends as the best configuration seen, measured. Its objectives are never worse than those after the polish.
     """
     descent.polish(ints, reals, options, 0.0, work)
     ascend(
@@ -218,9 +218,10 @@ def improve(ints, reals, options, cancel, counters, work):
 @kernel
 def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters, work):
     """
-    Move an exact state within its null space to a local optimum; the state ends as the best one, measured.
+    Move an exact state within its null space towards a local optimum; the state ends as the best one seen, measured.
 
-    The optimum is of the secondary objectives, or of the nearness to the seed.
+    The optimum is of the secondary objectives, or of the nearness to the seed. It may not be reached within the steps
+    or the time.
 
     :param to_seed: True moves towards the seed, False towards better secondary objectives.
     :param most: largest number of steps.
@@ -265,7 +266,7 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
 @kernel
 def value_of(ints, reals, options, to_seed, work):
     """
-    Return the number that :func:`ascend` makes larger.
+    Return the number at the state that :func:`ascend` makes larger.
 
     :param to_seed: True for minus the squared distance to the seed, False for the sum of the secondary objectives.
     """
@@ -295,7 +296,11 @@ def correct(ints, reals, options, work, limited):
 
 @kernel
 def squared_distance(ints, reals, work, q):
-    """Return the squared distance in joint space from ``q`` to the seed; ``gradient`` gets the difference seed minus q."""
+    """
+    Return the squared distance in joint space from ``q`` to the seed.
+
+    ``gradient`` of the workspace gets the difference seed minus q.
+    """
     t, w = layout.view_problem(ints, reals, work)
     steps.difference_to(t.variable_i, w.lower, w.upper, w.reference, q, w.gradient)
     return steps.squared_norm(w.gradient)
@@ -307,7 +312,7 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     Move a polished solution within its null space towards the seed.
 
     The state ends as the nearest state seen that is within limits and as exact as the solution. If it is nearer than
-    ``bound``, more steps lead to the very nearest state of its self-motion.
+    ``bound``, finer steps follow, towards the nearest state of its self-motion.
 
     :param bound: squared distance to the seed beyond which the caller has no use for the solution.
     """

@@ -68,7 +68,8 @@ def solve_each(
     :param seeds: (N, nq), or (1, nq) for one seed for all poses.
     :param first, end: first pose to search, and the pose after the last one.
     :param cancel: (1,) int64; not zero ends the batch, and the rows of the other poses are not written.
-    :param counters, work, out: as for :func:`restart_search.search`; ``out`` has two rows.
+    :param counters, work: state of one search at a time, scratch for the caller.
+    :param out: (2, nq + 2 c + 2) scratch: a solution and a candidate, as :func:`restart_search.search` writes them.
     :param q: (N, nq) out: solution of each pose, or the best state without a solution; NaN for a refused pose.
     :param numbers: (N, 1 + 2 c) out: E, half the squared weighted residual, then position error [m] and rotation error
         [rad] of each of c constraints; NaN for a refused pose.
@@ -148,11 +149,11 @@ def solve_path(
 
     :param base: options of a search with a seed.
     :param box_options: a copy of these options, overwritten.
-    :param targets: as for :func:`solve_each`.
+    :param targets: (N, 4 t, 4) for each pose its t target matrices, one below the other.
     :param work: workspace; ``reference`` has the configuration before the first pose.
     :param bounds: (nv,) largest step of each joint from pose to pose [rad or m].
     :param hard: True never leaves the box, and takes the state in it nearest to the target if it has no solution.
-    :param cancel, counters, out, q, numbers, codes: as for :func:`solve_each`.
+    :param cancel, counters, out, q, numbers, codes: flag, scratch and results, described at :func:`solve_each`.
     """
     w = layout.view_workspace(ints, work)
     iterations, searches = 0, 0
@@ -189,10 +190,10 @@ def solve_path(
 @kernel
 def come_nearer(ints, reals, options, cancel, counters, work):
     """
-    Approach the target of a failed search inside its box, from ``reference`` of the workspace.
+    Take steps towards the target of a failed search inside its box, from ``reference`` of the workspace.
 
-    Every step comes nearer. If the end of the steps is nearer to the target than ``best``, it replaces ``best``. Then
-    ``best`` is measured again.
+    Steps that do not come nearer are undone. If the end is nearer to the target than ``best``, it replaces ``best``.
+    Then ``best`` is measured again.
 
     :param options: of the search, with the box as limits.
     """

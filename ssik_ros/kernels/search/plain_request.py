@@ -78,7 +78,7 @@ def load(ints, work, q0, target):
 
 @inline_kernel
 def is_misshapen(q0, target, q):
-    """Return whether the seed ``q0`` and the result ``q`` differ in length, or ``target`` is not a 4x4 matrix."""
+    """Return whether the seed ``q0`` and the result ``q`` differ in length, or the target pose is not a 4x4 matrix."""
     return q0.shape[0] != q.shape[0] or target.shape[0] != 4 or target.shape[1] != 4
 
 
@@ -114,11 +114,15 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
     """
     Solve one pose: descend from the seed if it is near, else call the closed form, else search from other starts.
 
-    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`.
+    :param address, timeout_ns, flag: block of the search, budget [ns] and address of the flag that ends it, see
+        :func:`search_one`.
+    :param q0, target: (n,) seed; (4, 4) target pose.
+    :param q: (n,) out: the solution, or the best state seen; not written for BAD_TARGET, BAD_STATE and MISSHAPEN.
     :param closed: address of the block of the closed form, see
         :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; its part OWN has the NUMBERS.
-    :returns: as :func:`search_one`, but the seventh number counts the certified candidates inside and outside the limits
-        (two candidates may be one branch); NOT_CALLED (-1) if the closed form was not called or proves nothing.
+    :returns: (code, iterations, searches, norm of the errors, position error [m], rotation error [rad], branches, E),
+        with the codes of :func:`search_one`. ``branches`` counts the certified candidates inside and outside the limits
+        (two candidates may be one branch). It is NOT_CALLED (-1) if the closed form was not called or proves nothing.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
@@ -256,11 +260,11 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
 @kernel
 def _call_closed_form(closed, target, seed, q):
     """
-    Call the closed form for one pose; write the branch within limits nearest to the seed into ``q``, if there is one.
+    Call the closed form for one pose; write the branch within limits that is nearest to the seed into ``q``, if any.
 
     :param closed: address of the block of the closed form.
     :param target: (4, 4) target pose.
-    :param seed: the seed.
+    :param seed: (n,) the seed [rad or m].
     :returns: (number of written branches, number of certified candidates with those outside the limits,
         position error [m], rotation error [rad]); the errors mean nothing if no branch was written.
     """
@@ -276,12 +280,12 @@ def _call_closed_form(closed, target, seed, q):
 @kernel
 def _report(ints, reals, options, counters, work, code, branches, q):
     """
-    Write the solution, or the best state seen, into ``q``; return the tuple of :func:`search_one`.
+    Write the solution, or the best state seen, into ``q``; return the eight results of :func:`search_one`.
 
     For a refused target or seed ``q`` is not written, and the errors are infinite.
 
     :param code: RUNNING if the state is a solution, else the code of the failure.
-    :param branches: number of branches for the tuple.
+    :param branches: the seventh result, as it is.
     """
     w = layout.view_workspace(ints, work)
     iterations, searches = counters[state.ITERATIONS], counters[state.SEARCHES]

@@ -113,6 +113,8 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     """
     Start a search: check the request, load targets, limits and seed into the workspace, and start the clock.
 
+    The counters begin at 0.
+
     :param with_hulls: True lets the reach hulls prove that the targets are out of reach. A control loop passes False,
         because it moves towards such targets.
     :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
@@ -171,7 +173,11 @@ def start_clock(options, timeout_ns, counters):
 
 @kernel
 def normalise_balls(variable_i, q):
-    """Divide the quaternions of ball joints in ``q`` by their norms; return False if a quaternion is too short."""
+    """
+    Divide the quaternions of ball joints in ``q`` (nq,) by their norms; return False if a quaternion is too short.
+
+    :param variable_i: variable table of the problem.
+    """
     for v in range(variable_i.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] == layout.BALL_FIRST:
             at = variable_i[v, layout.VARIABLE_Q]
@@ -184,7 +190,12 @@ def normalise_balls(variable_i, q):
 
 @kernel
 def hold_seed(variable_i, lower, upper, seed, q):
-    """Copy ``seed`` (nq,) to ``q`` without limiting it; only a joint with equal limits gets the value of its limits."""
+    """
+    Copy ``seed`` (nq,) to ``q`` without limiting it; only a joint with equal limits gets the value of its limits.
+
+    :param variable_i: variable table of the problem.
+    :param lower, upper: (nv,) limits [rad or m].
+    """
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and lower[v] >= upper[v]:
@@ -230,7 +241,8 @@ def run(ints, reals, options, cancel, counters, work, out):
     """
     Search until enough solutions are stored in ``out``, a candidate must be validated, or the search ends.
 
-    :param out: as for :func:`search`.
+    :param cancel: (1,) int64, read at each step; not zero ends the search.
+    :param out: (K + 1, nq + 2 c + 2) rows of solutions, the candidate as the last row, see :func:`search`.
     :returns: FOUND if at least one solution is stored, CANDIDATE, or the code of the failure.
     """
     w = layout.view_workspace(ints, work)
@@ -266,7 +278,7 @@ def distance_bound(options, counters, out):
 @kernel
 def find(ints, reals, options, wanted, bound, cancel, counters, work):
     """
-    Make starts until the state is a measured solution or the search must end.
+    Make starts until the state of the workspace is a measured solution or the search must end.
 
     :param wanted: number of solutions that are wanted in the end.
     :param bound: squared distance to the seed; the caller keeps only nearer solutions.
@@ -537,7 +549,7 @@ def insert(counters, out):
     """
     Insert the candidate, the last row of ``out``, into the rows of solutions, sorted by distance to the seed.
 
-    If the rows are full, the farthest solution is dropped.
+    If the rows are full, the farthest of the stored solutions is dropped.
     """
     last, width = out.shape[0] - 1, out.shape[1]
     k = min(counters[state.COUNT], last - 1)

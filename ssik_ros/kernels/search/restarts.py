@@ -201,10 +201,10 @@ def draw_rotation(random, quaternion):
 @kernel
 def can_sample(variable_i, lower, upper):
     """
-    Return the index of the first variable without a range to draw values from; -1 if all variables have a range.
+    Return the index of the first variable that cannot be sampled, because it has no range; -1 if all variables can.
 
-    A sliding joint with an infinite limit has no range. Ball joints and joints that move no frame of the problem are
-    skipped.
+    The limits are (nv,) [rad or m]. A sliding joint with an infinite limit has no range. Ball joints and joints that
+    move no frame of the problem are skipped.
     """
     for v in range(lower.shape[0]):
         moves = variable_i[v, layout.VARIABLE_MOVES]

@@ -87,7 +87,7 @@ def compare(ints, reals, work, q):
 
 @inline_kernel
 def place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z):
-    """Return the point R p + (x, y, z), where R has the rows (r0, r1, r2), (r3, r4, r5), (r6, r7, r8)."""
+    """Return the point R (px, py, pz) + (x, y, z), where R has the rows (r0, r1, r2), (r3, r4, r5), (r6, r7, r8)."""
     return (
         r0 * px + r1 * py + r2 * pz + x,
         r3 * px + r4 * py + r5 * pz + y,

@@ -32,10 +32,16 @@ ROWS = 6
 @inline_kernel
 def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
-    Write the damped step that ends inside the limits, for a Jacobian of six rows and at least six joints.
+    Write the damped least-squares step that ends inside the limits into ``step``, for six rows and at least six joints.
 
-    Arguments, effects and result are as for :func:`ssik_ros.kernels.rows.steps.bounded_step`, with two exceptions. Of
-    the factors, ``normal`` gets only the inverse pivots on its diagonal, and ``right`` is not written.
+    It does the same as :func:`ssik_ros.kernels.rows.steps.bounded_step`, with two exceptions. Of the factors,
+    ``normal`` gets only the inverse pivots on its diagonal, and ``right`` is not written.
+
+    :param damping: added to the diagonal of the normal equations.
+    :param limited: False ignores limits; held joints stay held in any case.
+    :param scales: (nv,) scale of each joint; empty for ones.
+    :param largest: longest step of a turning joint [rad]; if a joint exceeds it, the whole step is scaled down.
+    :returns: squared norm of the residual that the step leaves according to the linear model, before it is scaled down.
     """
     t, w = layout.view_problem(ints, reals, work)
     steps.open_step(w, scales, ROWS)

@@ -243,7 +243,8 @@ def follow(
     :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the
         end; empty if the targets rest. If changes of motion are bounded, joints follow the motion of the targets, and
         brake for the rest of the way. This needs ``scratch``.
-    :param cancel, counters, work: as for :func:`restart_search.search`.
+    :param cancel: (1,) int64; not zero ends the cycle early.
+    :param counters, work: scratch, as a search uses it; ``matrices`` of the workspace has the targets.
     :param q: (nq,) configuration [rad or m], moved in place.
     :param report: (NUMBERS,) out: squared error before and after, iterations, number of joints that bounds of the cycle
         stopped, number of joints that limits stopped.
@@ -372,7 +373,7 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
     :param base: options with the joint limits.
     :param options: options with the limits of the cycle and the wished posture.
     :param cycle: a :class:`Cycle`.
-    :param scratch: as for :func:`follow`.
+    :param scratch: (:func:`steps.optimal_size`,) numbers, overwritten.
     """
     t, w = layout.view_problem(ints, reals, work)
     descent.measure(ints, reals, options, work, w.state)
@@ -441,7 +442,8 @@ def condition_number(ints, reals, options, work, scratch):
     """
     Return the condition number of the Jacobian at the state: its largest by its smallest singular value.
 
-    It is infinite if the smallest one is zero. Joints with equal limits are left out.
+    It is infinite if the smallest one is zero. Joints with equal limits are left out; if all have equal limits, it is
+    0.
 
     :param options: of the search; their limits tell which joints may move.
     :param scratch: at least as many numbers as the Jacobian has.
@@ -478,8 +480,9 @@ def approach(ints, reals, options, bend, cancel, counters, work, scratch):
     :param options: options whose limits are the box of the cycle.
     :param bend: least damping, as a multiple of the error norm: 0 for fast steps, BEND for calm ones that do not
         overshoot. With calm steps, a step that gains nothing noticeable is undone, too.
-    :param cancel, counters, work: as for :func:`restart_search.search`.
-    :param scratch: as for :func:`follow`.
+    :param cancel: (1,) int64; not zero ends the steps.
+    :param counters, work: ITERATIONS of the counters grows with each step; the state of the workspace moves.
+    :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps within bounds; empty for cheaper ones.
     :returns: (square, inside): squared norm of the weighted residual, and whether the targets are reached exactly and
         within tolerance.
     """
@@ -530,7 +533,7 @@ def approach(ints, reals, options, bend, cancel, counters, work, scratch):
 @inline_kernel
 def _approach_calmly(ints, reals, options, cancel, counters, work, q, scratch):
     """
-    Approach targets that a cycle cannot reach a second time, from its beginning, by calm steps that do not overshoot.
+    Approach targets out of the reach of a cycle again from the cycle's beginning, by calm steps that do not overshoot.
 
     The calm end becomes the state if it is about as near to the targets; otherwise the state stays.
 
