@@ -196,7 +196,7 @@ def go_on_protecting(ints, reals, work, q):
 
 @kernel
 def restore(ints, reals, work, q):
-    """Copy the joint values from the start of the solve to ``q``, and measure errors there."""
+    """Copy the joint values before the solve, ``start`` of the workspace, to ``q``, and measure the errors there."""
     w = packing.view_workspace(ints, work)
     vectors.copy(q, w.start)
     task_rows.measure(ints, reals, work, q)
@@ -208,8 +208,8 @@ def must_restore(ints, reals, work, reason, flags):
     Return whether a failed solve must put the joints back to their values before the solve.
 
     :param reason: reason bits of the solve; with CANNOT_INVERT the result is always True.
-    :param flags: RESTORE_LINEAR for True if a linear error is beyond its precision, RESTORE_ANGULAR likewise for
-        angular errors.
+    :param flags: sum of RESTORE_LINEAR (True if a linear error is beyond its precision) and RESTORE_ANGULAR (True if an
+        angular one is).
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if reason & task_steps.CANNOT_INVERT:
@@ -237,7 +237,7 @@ def begin_start(ints, reals, work, numbers, index, q):
 
     Start 0 is ``start`` of the workspace. Joints that the solve does not move keep the values of start 0.
 
-    :param numbers: as for :func:`run`.
+    :param numbers: (NUMBERS,) arguments of :func:`run`: DEADLINE and SEED are read, SCRATCH is overwritten.
     :returns: False if the time is up, so that q is not written; else True.
     """
     deadline = numbers[DEADLINE]
@@ -321,8 +321,8 @@ def is_near(ints, reals, work):
     """
     Return whether the tips are near enough to their targets that a start of a search is worth its steps.
 
-    This is so if the distances of all tips add up to MAX_DISTANCE at most; always if MAX_DISTANCE is infinite. A
-    distance combines linear and angular error, weighted by METRIC.
+    This is so if the distances of all tips, at the measured state, add up to MAX_DISTANCE at most; always if
+    MAX_DISTANCE is infinite. A distance combines linear and angular error, weighted by METRIC.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if math.isinf(w.options[packing.MAX_DISTANCE]):

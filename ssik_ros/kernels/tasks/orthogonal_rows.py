@@ -57,7 +57,7 @@ def least_step(out, rows, right, basis, factors, columns, upper):
     """
     Write the shortest x of all that minimise |A x - b|, without damping; dependent rows of A are left out by rank.
 
-    :param out: (n,) x.
+    :param out: (n,) out: x.
     :param rows: (m, n) A, overwritten.
     :param right: (m,) b.
     :param basis, factors: (m, n) and (n, m) scratch: B and L^T of A = L B.

@@ -76,7 +76,7 @@ TOGETHER = 10
 
 @inline_kernel
 def is_needed(ints):
-    """Return whether task sets must be protected from each other: there are several, with strict priorities."""
+    """Return whether task sets must be protected from each other: True for several sets with strict priorities."""
     return ints[packing.SETS] > 1 and ints[packing.NESTED] == 0
 
 
@@ -192,7 +192,7 @@ def is_too_far(ints, reals, work):
 @inline_kernel
 def longest_way(ints, t, v):
     """
-    Return the largest motion of joint ``v`` that one step may make [rad or m].
+    Return the largest motion of variable ``v`` that one step may make [rad or m].
 
     It is the joint's largest step, unless largest steps are ignored, and at most half a turn for a turning joint. For a
     sliding joint it may be infinite.
@@ -219,7 +219,7 @@ def start_together(ints, reals, work, q, level):
 @kernel
 def start_level(ints, reals, work, q, level):
     """
-    Move ``q`` from the last accepted state ``kept`` by a share of the motion of set ``level``: the next trial.
+    Move ``q`` from the last accepted state ``kept`` by a share of the motion of set ``level``, as the next trial.
 
     The share is SHARE of the scalars; it is reduced if a joint would move too far since the step began.
     """
@@ -266,7 +266,7 @@ def keep(ints, reals, work, q, level):
 @kernel
 def correct(ints, reals, work, q, level):
     """
-    Move ``q`` by a Newton step that brings the sets above set ``level`` back to the residuals that :func:`keep` stored.
+    Move ``q`` by a Newton step that brings the sets above set ``level`` towards the residuals that :func:`keep` stored.
 
     :returns: True if q moved. False if the last correction did not help, CORRECTIONS steps were made, or no step
         exists; then q is unchanged.
@@ -329,7 +329,7 @@ def margins_left(ints, reals, q, g):
     """
     Return the sum of squares of the motions that would take the joints of set ``g`` out of their limit margins.
 
-    It is 0 if all joints are outside of the margins.
+    A limit margin is a range next to a limit. The sum is 0 if all joint values ``q`` are outside of the margins.
     """
     t = packing.view_tables(ints, reals)
     square = 0.0
@@ -344,7 +344,7 @@ def is_met(ints, reals, work, q, g):
     """
     Return whether all errors of set ``g`` are at most ``MET``, and its joints outside of their limit margins.
 
-    Errors with zero weight do not count.
+    Errors with zero weight do not count. The state ``q`` (nq,) must be measured.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for e in task_rows.tasks_of(t, g):

@@ -3,13 +3,15 @@ Write errors and Jacobian rows of tasks. A task asks that a tip meet a target, m
 
 :func:`measure` writes the errors, :func:`fill_rows` the rows for a step.
 
-Problem A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the
-target T, frame b is the tip B, and all three may move. The rows are, in this order and only those selected: R_C^T (p_T
-- p_B) (x, y, z), and the rotation vector log(R_B^T R_T) in the axes of the tip (alpha, beta, gamma). alpha and beta
-without gamma keep the z axes together; gamma without both keeps the spin about them.
+Problem
+    A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the
+    target T, frame b is the tip B, and all three may move. Only the selected rows are written. The first three are
+    R_C^T (p_T - p_B) (x, y, z). The last three are the rotation vector log(R_B^T R_T) in the axes of the tip (alpha,
+    beta, gamma). alpha and beta without gamma keep the z axes together; gamma without both keeps the spin about them.
 
-Method Fixed placements are folded once for each solve. Poses, errors and columns are computed as for a constraint. A
-dependent joint adds its rate times its own columns to the columns of the joint that drives it.
+Method
+    Fixed placements are folded once for each solve. Poses, errors and columns are computed as for a constraint. A
+    dependent joint adds its rate times its own columns to the columns of the joint that drives it.
 
 References
     [Sola2018] for the Jacobians of the logarithm.
@@ -159,14 +161,18 @@ def fill_rows(ints, reals, work, q):
 
 @inline_kernel
 def tasks_of(t, g):
-    """Return the range of the tasks of set ``g``, as rows of the task table ``t.task_i``."""
+    """Return the Python range of the rows of set ``g`` in the task table ``t.task_i``."""
     first = t.set_i[g, packing.SET_ELEMENT]
     return range(first, first + t.set_i[g, packing.SET_ELEMENTS])
 
 
 @inline_kernel
 def margins_of(t, g):
-    """Return the range of the joints that set ``g`` keeps away from their limits, as entries of ``t.margin``."""
+    """
+    Return the Python range of the entries of set ``g`` in ``t.margin``.
+
+    Each entry is a variable that the set keeps away from its limits.
+    """
     first = t.set_i[g, packing.SET_MARGIN]
     return range(first, first + t.set_i[g, packing.SET_MARGINS])
 

@@ -3,8 +3,9 @@ Compute one joint step for several task sets in order of their priority, within 
 
 :func:`compute_step` writes the step, and :func:`apply_step` moves the joints by it.
 
-Problem Sets with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
-some joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
+Problem
+    Sets with rows J_i and errors e_i, the most important one first, ask for J_i dq = e_i. Joint weights W make some
+    joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
 
 Method
     Inverses. pseudo_inverse and damped_least_squares: J^T (J J^T + damping I)^-1; undamped: by rank; transpose: a J^T
@@ -19,11 +20,12 @@ Method
     That is true of the linear model; :mod:`ssik_ros.kernels.tasks.protection` makes it true of the robot.
 
     Nested priorities, the document's formula. From the last set to the first, x <- x_i + (I - J_i^+ J_i) x, which is
-    x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there, their columns are dropped and their
+    x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there; their columns are dropped and their
     motion is taken out of all errors, then everything is solved again.
 
-Cost O(m^2 n) per set and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its
-level.
+Cost
+    O(m^2 n) per set and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its
+    level.
 
 References
     [Siciliano1991] for projected priorities, [Flacco2015] for limits in the null space of higher tasks.
@@ -70,6 +72,7 @@ def compute_step(ints, reals, work, q, damping, sets):
     The rows must be written by :func:`task_rows.fill_rows`; the Jacobian is multiplied by the scales in place. If all
     sets take part with strict priorities, ``levels`` gets the motion of each.
 
+    :param q: (nq,) joint values before the step.
     :param damping: damping of all sets, instead of their own methods; ``OWN_DAMPING`` keeps the methods.
     :param sets: number of sets that take part, from the highest priority on; with nested priorities all take part.
     :returns: reason bits: CANNOT_INVERT if a step is not finite, LIMIT_HIT if a joint was stopped at a limit, or 0.
@@ -109,6 +112,9 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
     These rows span the motions that sets of higher priority notice, so those keep their errors to first order. Joints
     stop at their limits; if this does not suffice, the set's own motion is shortened.
+
+    :param rank: number of rows of ``basis`` that are in use.
+    :param damping: damping instead of the set's own method; ``OWN_DAMPING`` keeps the method.
 
     :returns: (reason bits, new rank); the axes of stopped joints are added to the basis.
     """
@@ -219,7 +225,11 @@ def invert(ints, reals, work, g, rank, damping):
 
 @inline_kernel
 def write_given_step(t, w, g):
-    """Write the motion of set ``g`` that the caller gives into ``step``: ``motion`` plus ``inverse`` times ``right``."""
+    """
+    Write the motion of set ``g`` that the caller has chosen into ``step``.
+
+    It is ``motion`` plus ``inverse`` times ``right``, divided by the joint scales.
+    """
     first = t.set_i[g, packing.SET_ROW]
     for v in range(w.step.shape[0]):
         total = w.motion[g, v]
@@ -343,7 +353,7 @@ def nested_step(ints, reals, work, q, damping):
     """
     Write the joint step of task sets with nested priorities into ``move``, divided by the joint scales.
 
-    :param damping: as for :func:`compute_step`.
+    :param damping: damping of all sets, instead of their own methods; ``OWN_DAMPING`` keeps the methods.
     :returns: reason bits: CANNOT_INVERT if a step is not finite, LIMIT_HIT if a joint was stopped at a limit, or 0.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
@@ -379,10 +389,10 @@ def nested_step(ints, reals, work, q, damping):
 @kernel
 def drop_joint(ints, reals, work, q, v, beyond):
     """
-    Fix the motion of joint ``v``: it goes to the limit that it would cross, and the other joints do the rest.
+    Fix the motion of variable ``v`` at the way to the limit that it would cross; the other joints do the rest.
 
-    ``wish`` gets the way to the limit divided by the joint's scale. Its effect is subtracted from the residual of all
-    sets, and the joint's column of the Jacobian becomes zero.
+    ``wish`` gets the way to the limit divided by the scale of the joint. Its effect is subtracted from the residual of
+    all sets, and the column of the variable in the Jacobian becomes zero.
 
     :param beyond: how far the joint would end beyond the limit; positive at the upper limit.
     """
@@ -427,9 +437,8 @@ def displace(ints, reals, work, q, share):
     """
     Move the joints ``q`` in place by a share of ``step`` [rad or m], clamped to their limits.
 
-    Turning joints of the kind PERIODIC, which have no limits, are wrapped to (-pi, pi].
-
-    ``travel`` grows by the motion before clamping.
+    ``travel`` grows by the motion before clamping. Turning joints of the kind PERIODIC, which have no limits, are
+    wrapped to (-pi, pi].
 
     :param share: factor on ``step``.
     """
