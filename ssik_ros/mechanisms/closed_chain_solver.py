@@ -61,7 +61,7 @@ class ClosedChainSolver(SearchSolver):
         :param group: the group whose joints are the unknowns.
         :param options: the parameters; None means the defaults.
         :param position_only: leave the orientation of targets free.
-        :raises SsikError: if a loop is not well-defined.
+        :raises SsikError: if a loop is not well-defined, or the file of loops is missing or malformed.
         """
         rows = position_rows() if position_only else Rows()
         self.parameters = options = options or ClosedChainGroupOptions()
@@ -103,12 +103,14 @@ class ClosedChainSolver(SearchSolver):
         """
         Search from the seed, then from random starts, until there are enough solutions, searches or time are used up.
 
-        Return a code of :mod:`ssik_ros.kernels.search.state`. Solutions go to ``run.out``, sorted by the distance to
-        the seed. Counters and the best state go to ``run.arrays``.
+        Solutions go to ``run.out``, sorted by the distance to the seed. Counters and the best state go to
+        ``run.arrays``.
 
         :param run: request, options and arrays of the search.
         :param timeout_ns: time for the search [ns]; 0 for no limit.
         :param phase: ignored; each call begins a new search.
+        :returns: a code of :mod:`ssik_ros.kernels.search.state`, FOUND with at least one solution; or OPEN_LOOP if a
+            search reached all tips, but with open loops.
         """
         arrays, problem = run.arrays, run.problem
         arrays.counters[:] = 0
@@ -159,7 +161,16 @@ class _LoopFailures(SearchFailures):
         options: FloatArray | None = None,
         beyond: Cause = Cause.LIMITS,
     ) -> tuple[IkStatus, Cause]:
-        """Return status and cause of a failed search; Cause.LOOP if all tips were reached, but with open loops."""
+        """
+        Return status and cause of a failed search; Cause.LOOP if all tips were reached, but with open loops.
+
+        The other codes are explained by :meth:`SearchFailures.explain`, which gets the same arguments.
+
+        :param code: code of :meth:`ClosedChainSolver.run`.
+        :param counters: counters of the search.
+        :param targets: target poses of the tips.
+        :param beyond: cause if solutions exist only outside the limits.
+        """
         if code == OPEN_LOOP and not counters[state.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.LOOP
         return super().explain(code, counters, targets, problem, options, beyond)
@@ -189,10 +200,13 @@ class _ClosedChainSearch:
 
     def run(self, timeout_ns: int, is_far: bool) -> int:
         """
-        Search from the seed, then from random starts; return a code of :mod:`ssik_ros.kernels.search.state`.
+        Search from the seed, then from random starts.
 
         :param timeout_ns: time for the search [ns]; 0 for no limit.
-        :param is_far: True if a target is proved out of reach. Then only the nearest state is computed, from the seed.
+        :param is_far: True if a target is proved out of reach. Then only one descent is made, from the seed, for a near
+            state.
+        :returns: a code of :mod:`ssik_ros.kernels.search.state`, or OPEN_LOOP if a search reached all tips, but with
+            open loops.
         """
         counters, arrays = self._counters, self._arrays
         self._end = time.monotonic_ns() + timeout_ns if timeout_ns else math.inf

@@ -30,7 +30,6 @@ def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
     :param count: how many numbers there must be.
     :raises InvalidTarget: if there are more or fewer, or one is not finite.
     :raises InvalidOption: for text and other values that are not numbers.
-    :raises InvalidOption: for text and other values that are not numbers.
     """
     array = read_numbers(noun, values).ravel()
     if array.size != count or not np.isfinite(array).all():
@@ -41,7 +40,11 @@ def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
 
 
 def _fill(target: Any, values: FloatArray) -> FloatArray:
-    """Return ``values``; if ``target`` is not None, also write them into this list or array of the same length."""
+    """
+    Return ``values``; if ``target`` is not None, also write them into this list or array.
+
+    :raises InvalidOption: if ``target`` is not a list or an array of the same length.
+    """
     if target is not None:
         if not isinstance(target, np.ndarray | MutableSequence) or len(target) != len(values):
             refuse('target', target, f'a list or an array of {len(values)} numbers')
@@ -50,7 +53,12 @@ def _fill(target: Any, values: FloatArray) -> FloatArray:
 
 
 class Frame(CamelCaseNames):
-    """A named frame in space, with its position and orientation in a parent frame, and children."""
+    """
+    A named frame in space, with its position and orientation in a parent frame, and children.
+
+    Methods that set numbers raise InvalidOption for values that are not numbers. Functions and frames as arguments
+    raise it, too, if they are of another type.
+    """
 
     name: str = ''
 
@@ -96,7 +104,11 @@ class Frame(CamelCaseNames):
 
     @property
     def position(self) -> LiveArray:
-        """Position in the parent [m]; items can be set."""
+        """
+        Position in the parent [m]; items can be set.
+
+        Setting raises InvalidTarget for other than three finite numbers.
+        """
         return live(self._read(layout.POSITION, 3), self.set_position)
 
     @position.setter
@@ -105,7 +117,11 @@ class Frame(CamelCaseNames):
 
     @property
     def quaternion(self) -> LiveArray:
-        """Orientation in the parent as x, y, z, w; items can be set, all four at once (the norm must not vanish)."""
+        """
+        Orientation in the parent as x, y, z, w; items can be set, all four at once.
+
+        Setting raises InvalidTarget for a norm below 1e-9, and for other than four finite numbers.
+        """
         return live(self._read(layout.QUATERNION, 4), self.set_quaternion)
 
     @quaternion.setter
@@ -191,6 +207,7 @@ class Frame(CamelCaseNames):
         Return the position in the world [m].
 
         :param target: list or array of three numbers that is filled, too; None for no such list.
+        :raises InvalidOption: for a target of another type or length.
         """
         return _fill(target, self.matrix_world[:3, 3].copy())
 
@@ -199,6 +216,7 @@ class Frame(CamelCaseNames):
         Return the orientation in the world as x, y, z, w.
 
         :param target: list or array of four numbers that is filled, too; None for no such list.
+        :raises InvalidOption: for a target of another type or length.
         """
         return _fill(target, quaternion_of_matrix(self.matrix_world[:3, :3]))
 
@@ -228,8 +246,9 @@ class Frame(CamelCaseNames):
         """
         Set the pose of the frame in the world, at zero values of its degrees of freedom.
 
-        :param matrix: (4, 4) rigid transform.
-        :raises InvalidTarget: as :meth:`set_matrix`.
+        :param matrix: (4, 4) rigid transform; its last row is not checked.
+        :raises InvalidTarget: if the rotation is not orthonormal within 1e-6 or is mirrored, or for other than 16
+            finite numbers.
         """
         array = check_finite('matrix', matrix, 16).reshape(4, 4)
         self.set_matrix(invert_pose(self._parent_world()) @ array)
@@ -255,9 +274,9 @@ class Frame(CamelCaseNames):
 
     def find(self, condition: Callable[['Frame'], Any]) -> 'Frame | None':
         """
-        Return the first frame, breadth first, for which a condition is true, or None.
+        Return the first frame, breadth first from this frame on, that meets a condition; None if no frame does.
 
-        :param condition: called with each frame until it returns something true.
+        :param condition: function of a frame; it is called until it returns something true.
         """
         check_callable('condition', condition)
         return next((frame for frame in self.walk() if condition(frame)), None)
@@ -292,7 +311,8 @@ class Frame(CamelCaseNames):
         Make a frame a child of this one; its pose in the parent stays.
 
         :param child: a frame without a parent.
-        :raises InvalidClosure: if the child has a parent, is this frame or an ancestor, or is of the wrong kind.
+        :raises InvalidClosure: if the child has a parent, is this frame or an ancestor, or is of the wrong kind for a
+            link or a joint.
         """
         self._check_child(child)
         child._parent = self
@@ -316,8 +336,8 @@ class Frame(CamelCaseNames):
         """
         Make a frame a child of this one; its pose in the world stays.
 
-        :param child: as for :meth:`add_child`.
-        :raises InvalidClosure: as :meth:`add_child`.
+        :param child: a frame without a parent.
+        :raises InvalidClosure: if the child has a parent, is this frame or an ancestor, or is of the wrong kind.
         """
         before = check_kind('child', child, Frame)._world_before_dof()
         self.add_child(child)
@@ -338,7 +358,11 @@ class Frame(CamelCaseNames):
         return self._parent_world() @ self.matrix
 
     def update_matrix(self, include_children: bool = False) -> None:
-        """Do nothing, since matrices are always computed from the present numbers; it exists for ported code."""
+        """
+        Do nothing, since matrices are always computed from the present numbers; it exists for ported code.
+
+        :param include_children: not read.
+        """
 
     update_matrix_world = set_matrix_needs_update = set_matrix_world_needs_update = update_matrix
 
@@ -365,7 +389,7 @@ class Link(Frame):
         Make a joint a child of this link.
 
         :param child: a joint without a parent.
-        :raises InvalidClosure: see :meth:`Frame.add_child`; a link cannot be the child of a link.
+        :raises InvalidClosure: if the child is a link, has a parent, or is an ancestor of this link.
         """
         if isinstance(child, Link):
             raise InvalidClosure(f'{self!r} is a link, its children are joints.', frame=child)

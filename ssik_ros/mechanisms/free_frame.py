@@ -185,7 +185,9 @@ class FreeFrame(Frame):
         """
         Call a function with each free degree of freedom and its value; return the list of results.
 
-        Raise DimensionMismatch for another number of values.
+        :param change: the function; an exception in it ends the calls and propagates.
+        :param values: one for each free degree of freedom.
+        :raises DimensionMismatch: for another number of values.
         """
         if len(values) != len(self._dof):
             text = f'{self!r} has {len(self._dof)} degrees of freedom, not {len(values)}.'
@@ -231,12 +233,17 @@ class FreeFrame(Frame):
 
         :param values: as many as there are free degrees of freedom [m or rad].
         :raises DimensionMismatch: for another number of values.
-        :raises InvalidOption, InvalidTarget: as :meth:`set_dof_value`; the values before the wrong one are set.
+        :raises InvalidOption: if a degree of freedom follows another one; the values before the wrong one are set.
+        :raises InvalidTarget: if a value is not finite; the values before the wrong one are set.
         """
         return any(self._for_each(self.set_dof_value, values))
 
     def get_dof_value(self, dof: DOF) -> float:
-        """Return the value of one degree of freedom [m or rad]; 0 if it is not free."""
+        """
+        Return the value of one degree of freedom [m or rad]; 0 if it is not free.
+
+        :raises InvalidOption: for an unknown degree of freedom.
+        """
         return self._number(layout.VALUES + read_dof(dof))
 
     def set_min_limit(self, dof: DOF, value: float) -> bool:
@@ -244,6 +251,7 @@ class FreeFrame(Frame):
         Set one lower limit [m or rad]; clamp the value at once, and return whether it is at a limit.
 
         :raises InvalidLimits: when the limit is above the upper limit.
+        :raises InvalidTarget: for NaN.
         :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
             limit.
         """
@@ -254,6 +262,7 @@ class FreeFrame(Frame):
         Set one upper limit [m or rad]; clamp the value at once, and return whether it is at a limit.
 
         :raises InvalidLimits: when the limit is below the lower limit.
+        :raises InvalidTarget: for NaN.
         :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
             limit.
         """
@@ -265,6 +274,7 @@ class FreeFrame(Frame):
 
         :param low, high: limits [m or rad]; may be infinite.
         :raises InvalidLimits: when ``low`` is above ``high``.
+        :raises InvalidTarget: for NaN.
         :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
             limit.
         """
@@ -296,6 +306,7 @@ class FreeFrame(Frame):
         :param values: as many limits as there are free degrees of freedom [m or rad].
         :raises DimensionMismatch: for another number of limits.
         :raises InvalidLimits: when a limit is above the upper limit.
+        :raises InvalidTarget: for NaN.
         :raises InvalidOption: when an angle of a ball joint gets a finite limit.
         """
         self._for_each(self.set_min_limit, values)
@@ -307,14 +318,23 @@ class FreeFrame(Frame):
         :param values: as many limits as there are free degrees of freedom [m or rad].
         :raises DimensionMismatch: for another number of limits.
         :raises InvalidLimits: when a limit is below the lower limit.
+        :raises InvalidTarget: for NaN.
         :raises InvalidOption: when an angle of a ball joint gets a finite limit.
         """
         self._for_each(self.set_max_limit, values)
 
     def get_min_limit(self, dof: DOF) -> float:
-        """Return the lower limit of one degree of freedom [m or rad]; -inf without a limit."""
+        """
+        Return the lower limit of one degree of freedom [m or rad]; -inf without a limit.
+
+        :raises InvalidOption: for an unknown degree of freedom.
+        """
         return self._number(layout.LOWER + read_dof(dof))
 
     def get_max_limit(self, dof: DOF) -> float:
-        """Return the upper limit of one degree of freedom [m or rad]; inf without a limit."""
+        """
+        Return the upper limit of one degree of freedom [m or rad]; inf without a limit.
+
+        :raises InvalidOption: for an unknown degree of freedom.
+        """
         return self._number(layout.UPPER + read_dof(dof))

@@ -54,6 +54,7 @@ def find_roots(frames: Iterable[Frame]) -> list[Frame]:
 
     :param frames: any frames of the mechanism; one of each connected part is enough.
     :returns: each root once, in the order in which they are met.
+    :raises InvalidClosure: if ``frames`` has anything but frames.
     """
     roots: list[Frame] = []
     pending = [topmost(frame) for frame in as_frames('frames', frames)][::-1]

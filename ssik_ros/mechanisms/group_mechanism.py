@@ -163,6 +163,7 @@ def passive_joints(robot: UrdfRobot, base: str, tips: Sequence[str]) -> set[str]
 
     :param robot: the robot.
     :param base, tips: the links of the group.
+    :raises FrameNotFound: if the robot has no such link.
     """
     mechanism = robot.completion.mechanism
     on_loops = {mechanism.frames[row].name for row in mechanism.chain_joints} & set(robot.joints)

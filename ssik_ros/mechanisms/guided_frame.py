@@ -52,12 +52,16 @@ class GuidedFrame(FreeFrame):
         Set the targets of all free degrees of freedom: values that the solver tries to reach [m or rad].
 
         Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
-        number of values than of free degrees of freedom.
+        number of values than of free degrees of freedom, and InvalidTarget for a value that is not finite.
         """
         return any(self._for_each(self.set_target_value, values))
 
     def get_target_value(self, dof: DOF) -> float:
-        """Return the target of one degree of freedom [m or rad]."""
+        """
+        Return the target of one degree of freedom [m or rad]; 0 before it is set.
+
+        :raises InvalidOption: for an unknown degree of freedom.
+        """
         return self._number(layout.TARGET + read_dof(dof))
 
     def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
@@ -75,12 +79,16 @@ class GuidedFrame(FreeFrame):
         Set the values that the solver prefers in all free degrees of freedom if freedom is left [m or rad].
 
         Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
-        number of values than of free degrees of freedom.
+        number of values than of free degrees of freedom, and InvalidTarget for a value that is not finite.
         """
         return any(self._for_each(self.set_rest_pose_value, values))
 
     def get_rest_pose_value(self, dof: DOF) -> float:
-        """Return the value that the solver prefers in one degree of freedom [m or rad]."""
+        """
+        Return the value that the solver prefers in one degree of freedom [m or rad]; 0 before it is set.
+
+        :raises InvalidOption: for an unknown degree of freedom.
+        """
         return self._number(layout.REST + read_dof(dof))
 
     def _set_wanted(self, start: int, dof: DOF, value: float) -> bool:
@@ -110,7 +118,11 @@ class GuidedFrame(FreeFrame):
 
     @property
     def locked(self) -> bool:
-        """Whether the solver moves no degree of freedom of this joint; setting it locks or unlocks all."""
+        """
+        Whether the solver moves no degree of freedom of this joint; setting it locks or unlocks all.
+
+        It is True for a joint without degrees of freedom.
+        """
         return bool(self._storage.flags[self._row, list(self._dof)].all())
 
     @locked.setter

@@ -40,7 +40,8 @@ class Joint(GuidedFrame):
         Make a link the child of this joint.
 
         :param child: a link without a parent.
-        :raises InvalidClosure: see :meth:`Frame.add_child`; a joint has one child, a link.
+        :raises InvalidClosure: if the child is not a link, has a parent, or is an ancestor. Also if this joint has a
+            child or closes onto a link.
         """
         if not isinstance(child, Link):
             raise InvalidClosure(f'{self!r} is a joint, its child is a link.', frame=child)
@@ -52,7 +53,7 @@ class Joint(GuidedFrame):
         Close a loop: require that this joint's frame, after its degrees of freedom, coincides with a link.
 
         :param link: keeps its parent; it lists this joint among its ``closure_joints``.
-        :raises InvalidClosure: if this joint has a child, or ``link`` is not a link.
+        :raises InvalidClosure: if this joint has a child or closes onto a link already, or ``link`` is not a link.
         """
         if not isinstance(link, Link):
             raise InvalidClosure(

@@ -76,7 +76,7 @@ class JointVariables:
         """
         Set the positions of all joints, clamped to their limits; mimic joints are computed from their leaders.
 
-        :param positions: (nq) finite numbers.
+        :param positions: (nq,) finite numbers; the entries of mimic joints are not read.
         :returns: by name, the distance by which a variable was clamped into its limits [rad or m].
         """
         moved = {}
@@ -104,6 +104,7 @@ class JointVariables:
 
         :param given: positions by variable name; all four numbers of an orientation.
         :raises JointNotFound: for a name that the robot does not have.
+        :raises InvalidOption: for values that are not numbers.
         :raises InvalidTarget: for numbers that are not finite, an incomplete orientation, and a mimic joint with
             multiplier 0.
         """
@@ -160,11 +161,12 @@ class JointVariables:
 
 def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str, float]:
     """
-    Return positions by name.
+    Return a mapping from names to positions.
 
     :param names: names of variables, each once.
     :param positions: as many numbers.
     :raises DimensionMismatch: if the numbers of names and positions differ, or a name comes twice.
+    :raises InvalidOption: for names that are not texts, and positions that are not numbers.
     """
     for what, given in (('names', names), ('positions', positions)):
         if not isinstance(given, Iterable):

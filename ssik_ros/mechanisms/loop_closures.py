@@ -150,7 +150,13 @@ def parse_loop_closures(content: Any, source: str = 'loop_closures') -> LoopClos
 
 
 def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
-    """Return one loop from its mapping in a file; raise ConfigError with the line for wrong content."""
+    """
+    Return one loop from its mapping in a file; raise ConfigError with the line for wrong content.
+
+    :param name: name of the loop.
+    :param content: the mapping.
+    :param place: file and line of the loop, for messages.
+    """
     reader = EntryReader(content, place, f'loop {quote(name)}', _LOOP_KEYS)
     if ('type' in reader.entry) == ('dof' in reader.entry):
         refuse(place, f"{reader.noun} needs either 'type' or 'dof'")

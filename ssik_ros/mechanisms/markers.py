@@ -57,7 +57,9 @@ def markers(
     :param color: of links and free joints, instead of the two colours that they have.
     :param namespace: the first part of the markers' namespaces.
     :param draw_through: make everything transparent, to be drawn a second time over all else.
-    :raises InvalidOption: when the scale is not positive.
+    :raises InvalidOption: when the scale is not positive, or an argument has a wrong type.
+    :raises DimensionMismatch: for a color that is not four numbers.
+    :raises InvalidClosure: if ``roots`` has anything but frames.
     """
     check_kind('namespace', namespace, str, 'a text')
     if not read_number('scale', scale) > 0.0:
@@ -106,7 +108,7 @@ def _lines(
     """
     Return the marker with a line between the origins of the two frames of each pair.
 
-    :param kind: name of the marker.
+    :param kind: second part of the marker's namespace, after the caller's one.
     :param poses: pose (4, 4) of each frame in the world, by the id of the frame object.
     :param width: width of the lines [m].
     """
@@ -151,6 +153,7 @@ def _joint(
     Yield the markers of a joint's degrees of freedom, with points in the world [m].
 
     :param poses: pose (4, 4) of each frame in the world, by the id of the frame object.
+    :param color: of the joint; its limits are drawn in the same color, more transparent.
     :param scale: size of a joint [m].
     """
     before = np.eye(4) if joint.parent is None else poses[id(joint.parent)]
@@ -188,6 +191,8 @@ def _wedge(
     Return corners (3 k, 3) in the world [m] of triangles over the range of an angle, at most a full circle.
 
     The array is empty if the angle lacks a limit.
+
+    :param dof: the angle: EX, EY or EZ.
 
     :param axes: (3, 3) rotation of the joint in the world at zero value of the angle: columns x, y, z.
     :param origin: (3,) origin of the joint in the world [m].

@@ -19,13 +19,15 @@ VECTORS = 9
 
 
 class CompiledChain(NamedTuple):
-    """One independent chain of a mechanism: compiled program, root frames, and names of joints, goals and closures."""
+    """One chain of a mechanism, a set of joints that must be solved together: compiled program, root frames, and names."""
 
     program: ChainProgram
     roots: tuple[Frame, ...]
+    """Roots of the trees that the chain is in."""
     joint_names: tuple[str, ...]
     goal_names: tuple[str, ...]
     closure_names: tuple[str, ...]
+    """Names of closures and goals, in the order of their errors."""
 
 
 class ChainResult(int):
@@ -43,7 +45,7 @@ class ChainResult(int):
     def with_names(
         self, joint_names: tuple[str, ...], closure_names: tuple[str, ...]
     ) -> 'ChainResult':
-        """Return a copy of the result with other names of joints and closures."""
+        """Return a copy of the result with other names of joints and closures, as many as before and in the same order."""
         named, (chain, method, snapshot) = ChainResult(self), self._made_of
         chain = chain._replace(joint_names=joint_names, closure_names=closure_names)
         named._made_of = chain, method, snapshot

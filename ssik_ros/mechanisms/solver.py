@@ -20,7 +20,7 @@ class OptionAttributes(CamelCaseNames):
     """
     Base of solvers: every option of a solve as an attribute, in snake_case and camelCase.
 
-    ``roots`` has a frame of each mechanism to solve, or several.
+    ``roots`` is a list with at least one frame of each mechanism to solve.
     """
 
     roots: Any = None
@@ -29,7 +29,7 @@ class OptionAttributes(CamelCaseNames):
         """
         Choose the mechanisms and the options.
 
-        :param roots: a frame of each connected mechanism, or several.
+        :param roots: a frame, or several: at least one of each connected mechanism.
         :param options: of :class:`~ssik_ros.solvers.mechanisms.options.ClosedChainOptions`; ``compatible=True``
             starts from the defaults of closed-chain-ik-js.
         :raises InvalidClosure: if ``roots`` has anything but frames.
@@ -83,8 +83,11 @@ class Solver(OptionAttributes):
         """
         Make a solver; the first use compiles the mechanism.
 
-        :param roots: a frame of each connected mechanism, or several.
-        :param options: by name, as for :class:`OptionAttributes`, with the same errors.
+        :param roots: a frame, or several: at least one of each connected mechanism.
+        :param options: of :class:`~ssik_ros.solvers.mechanisms.options.ClosedChainOptions`; ``compatible=True`` starts
+            from the defaults of closed-chain-ik-js.
+        :raises InvalidClosure: if ``roots`` has anything but frames.
+        :raises InvalidOption: for an unknown option, or a value out of range.
         """
         super().__init__(roots, **options)
         self._mechanism: Mechanism | None = None
@@ -110,7 +113,7 @@ class Solver(OptionAttributes):
         Solve every independent chain from the values of its joints, and set the joints to the solved values.
 
         :returns: one result per chain, in order of discovery; each equals its status and has errors and values.
-        :raises InvalidTarget: when a pose or a value is not finite.
+        :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         mechanism = self._mechanism
         # The condition of :attr:`mechanism`, inlined (docs/explanation/performance.md).
@@ -124,6 +127,7 @@ class Solver(OptionAttributes):
         Ignore closures and goals in later solves, of any solver.
 
         :param frames: closure joints or goals.
+        :raises InvalidClosure: for anything else; the frames before it are excluded.
         """
         self._exclude(frames, True)
 
@@ -132,6 +136,7 @@ class Solver(OptionAttributes):
         Undo :meth:`exclude`: later solves use the closures and goals again.
 
         :param frames: closure joints or goals.
+        :raises InvalidClosure: for anything else; the frames before it are included.
         """
         self._exclude(frames, False)
 
@@ -151,7 +156,7 @@ class Solver(OptionAttributes):
         out.
 
         :param chain: index of the chain in the results of :meth:`solve`.
-        :raises InvalidOption: for an index of no chain.
+        :raises InvalidOption: for an index that no chain has.
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         return self._measure(chain, True)[0]
@@ -164,7 +169,8 @@ class Solver(OptionAttributes):
         :param exact: False leaves out the derivative of the logarithm; the result is then exact only at zero error.
         :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their
             own axes.
-        :raises InvalidOption, InvalidTarget: as :meth:`residual`.
+        :raises InvalidOption: for an index that no chain has.
+        :raises InvalidTarget: when a pose or a value is not finite.
         """
         return self._measure(chain, exact)[1]
 

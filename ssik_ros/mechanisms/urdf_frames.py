@@ -47,7 +47,7 @@ class UrdfFrames:
 
     def _add_joint(self, urdf_joint: UrdfJoint) -> None:
         """
-        Add a joint of the URDF and the link below it.
+        Add a joint of the URDF, ``urdf_joint``, and the link below it.
 
         The joint moves about or along its own z axis. If the axis in the URDF is not z, the joint is turned. A further
         rigid joint then turns the link back to the orientation of the URDF.
@@ -92,6 +92,7 @@ class UrdfFrames:
         :param closure: the loop, with names of links of the robot.
         :raises FrameNotFound: if a link does not exist.
         :raises InvalidClosure: when the name is taken.
+        :raises InvalidTarget: if a pose of the loop is not rigid.
         """
         if closure.name in self.closures or closure.name in self.joints:
             text = f'Two joints or loops of robot {quote(self.model.name)} are called {quote(closure.name)}.'

@@ -75,6 +75,7 @@ class UrdfRobot:
         :param frames: all links, joints and closures of the robot.
         :param active_joints: variables whose values determine the others.
         :param warnings: sentences about unused parts of the descriptions.
+        :raises JointNotFound: for an unknown active joint.
         """
         self.model = frames.model
         self.root = frames.root
@@ -106,7 +107,7 @@ class UrdfRobot:
 
     @property
     def positions(self) -> FloatArray:
-        """The (nq) positions of all joints: a full state of :attr:`model`."""
+        """The (nq,) positions of all joints: a full state of :attr:`model`."""
         return self.joint_variables.read()
 
     def to_joint_state(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -126,7 +127,8 @@ class UrdfRobot:
         :param positions: as many positions [rad or m].
         :param ignore_unknown: whether to skip names that are not variables of this robot.
         :returns: the variables whose position is outside the limits; they are set to the limit.
-        :raises JointNotFound: for unknown names.
+        :raises JointNotFound: for unknown names, unless they are skipped.
+        :raises InvalidOption: for names that are not texts, and positions that are not numbers.
         :raises InvalidTarget: for positions that are not finite, an incomplete orientation, and a mimic joint with
             multiplier 0.
         :raises DimensionMismatch: for different numbers of names and positions, or a name that comes twice.
@@ -205,7 +207,7 @@ class UrdfRobot:
         """
         Return how far a variable may be from its given position to count as reached [m or rad].
 
-        It is the convergence threshold of the solver.
+        It is the convergence threshold of the solver for translations or for rotations.
 
         :param place: index of the variable in the full state.
         """
@@ -264,6 +266,8 @@ def from_urdf(
     :raises ConfigError: if the file of loops is malformed.
     :raises InvalidOption: for an argument of a wrong type or form.
     :raises InvalidClosure: if a loop is not well-defined.
+    :raises InvalidTarget: for a pose of a loop that is not rigid. For initial positions that are not finite, an
+        incomplete orientation, and a mimic joint with multiplier 0.
     """
     model = source if isinstance(source, RobotModel) else load_robot(source)
     if loops is None:
@@ -305,9 +309,13 @@ def from_urdf(
 
 def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
     """
-    Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name.
+    Return a loop from a LoopClosure, or from a tuple (frame, frame, degrees of freedom).
 
-    Raise InvalidClosure for anything that is neither, and InvalidOption if one of the three parts is malformed.
+    :param item: the loop as a user gives it.
+    :param number: number in the name of a loop from a tuple.
+    :raises InvalidClosure: for anything else.
+    :raises InvalidOption: if one of the three parts of the tuple is malformed.
+    :raises InvalidTarget: for a pose that is not 16 finite numbers.
     """
     if isinstance(item, LoopClosure):
         return item
@@ -320,7 +328,12 @@ def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
 
 
 def _frame_of(frame: Any) -> tuple[str, FloatArray]:
-    """Return link and pose (4, 4) of a frame: the name of a link, or a pair of a name and a pose."""
+    """
+    Return (link, pose (4, 4)) of a frame, which is the name of a link, or a pair of such a name and a pose.
+
+    :raises InvalidOption: for anything else.
+    :raises InvalidTarget: for a pose that is not 16 finite numbers.
+    """
     if isinstance(frame, str):
         return frame, np.eye(4)
     if not isinstance(frame, tuple | list) or len(frame) != 2:

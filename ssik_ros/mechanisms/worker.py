@@ -28,15 +28,17 @@ class WorkerSolver(OptionAttributes):
     A ``Solver`` that works in a separate thread.
 
     :meth:`solve` copies the present state and returns at once. The thread solves without Python's global lock, and
-        again while a chain ends with TIMEOUT. After each run all joints get the new values at the same moment.
+    again while a chain ends with TIMEOUT. After each run all joints get the new values at the same moment.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
         """
         Make a worker; its thread starts with the first solve.
 
-        :param roots: a frame of each connected mechanism, or several.
-        :param options: as for ``Solver``.
+        :param roots: a frame, or several: at least one of each connected mechanism.
+        :param options: of :class:`~ssik_ros.solvers.mechanisms.options.ClosedChainOptions`, by name, as for ``Solver``.
+        :raises InvalidClosure: if ``roots`` has anything but frames.
+        :raises InvalidOption: for an unknown option, or a value out of range.
         """
         super().__init__(roots, **options)
         self._lock = threading.Condition()
