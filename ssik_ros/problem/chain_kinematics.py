@@ -22,7 +22,11 @@ def manipulability_of(jacobian: FloatArray) -> FloatArray:
 
 
 class ChainKinematics:
-    """Forward kinematics and Jacobians of a tip link in a base link; ``n`` joint variables of the group, ``m`` velocities."""
+    """
+    Forward kinematics and Jacobians of a tip link in a base link.
+
+    The group has ``n`` joint variables and ``m`` joint velocities; they differ for ball joints.
+    """
 
     def __init__(self, robot: RobotModel, group: JointGroup, base: str, tip: str) -> None:
         """
@@ -32,6 +36,8 @@ class ChainKinematics:
         :param group: the group, whose joints are the variables.
         :param base, tip: links; joints between them that are not in the group have default values, unless a call gives
             a state.
+        :raises FrameNotFound: if the robot has no such link.
+        :raises ModelError: if a joint of the group only follows another joint.
         """
         rows = Rows(position_axes=Axes.FRAME_A, rotation_axes=Axes.FRAME_A)
         constraint = PoseConstraint(frame_a=base, frame_b=tip, rows=rows)
@@ -77,7 +83,7 @@ class ChainKinematics:
 
     def jacobian(self, q: FloatArray) -> FloatArray:
         """
-        Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes per joint velocity.
+        Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes for a unit of each joint velocity.
 
         Joints outside the group have default values and no column.
 

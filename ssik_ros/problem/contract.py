@@ -57,7 +57,7 @@ class SolveRequest:
     tolerance: float | FloatArray | None = None
     """Norm over position [m] and orientation [rad] error per tip: a number or (t,)."""
     validate: Validation | None = None
-    """Called with each candidate (n,); false or an exception refuses it (an exception propagates)."""
+    """Called with each candidate (n,); a false result refuses it, an exception ends the solve and propagates."""
     cancel: NDArray[np.int64] | None = None
     """(1,) flag that another thread sets to end the search at its next iteration."""
     wants_nearest: bool = False
@@ -115,7 +115,8 @@ class IkSolver(Protocol):
         """
         Solve one request and return its result, which also describes a failed search.
 
-        An invalid request raises an error; a failed search does not.
+        An invalid request raises a :class:`~ssik_ros.errors.RequestError` or another error of the package; a failed
+        search does not.
         """
         ...
 
@@ -125,7 +126,7 @@ class IkSolver(Protocol):
 
 
 class BranchSet(NamedTuple):
-    """Result of :meth:`BranchSolver.solve_all`: every branch found for a pose, best first, and counts of candidates."""
+    """Result of :meth:`BranchSolver.solve_all`: the branches of one pose, best first, and counts of candidates."""
 
     q: FloatArray
     """(k, n) verified joint vectors, one for each branch, nearest to the seed among its windings [rad or m]."""
@@ -160,10 +161,10 @@ class BranchSolver(Protocol):
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
-        Return every branch of a pose that is within limits and accepted by ``request.validate``, best first.
+        Return the branches of a pose that are within limits and accepted by ``request.validate``, best first.
 
-        If ``is_complete`` is False, only branches at samples of a redundancy are returned. At a (nearly) singular pose,
-        further branches may exist.
+        If ``is_complete`` is True, these are all branches, except at a (nearly) singular pose, where further branches
+        may exist. If it is False, only branches at samples of a redundancy are returned.
 
         :param request: the request; ``max_solutions`` and budgets are not read.
         """

@@ -111,7 +111,8 @@ def read_poses(values: Any, name: str = 'poses') -> FloatArray:
 
     :param values: an array (m, 4, 4), or a sequence of poses in the forms of :func:`read_pose`.
     :param name: the argument, for messages.
-    :raises TypeError, ValueError: as :func:`read_pose`.
+    :raises TypeError: if a value does not hold real numbers.
+    :raises ValueError: for numbers that do not form poses.
     """
     try:
         is_stack = np.shape(values)[1:] == (4, 4)
@@ -136,9 +137,10 @@ def read_pose_or_poses(value: Any, name: str = 'poses') -> FloatArray:
     """
     Return one pose as an array (4, 4), or several as (m, 4, 4).
 
-    :param value: a pose in a form of :func:`read_pose`, or several as for :func:`read_poses`.
+    :param value: a pose in a form of :func:`read_pose`, a list of such poses, or an array (m, 4, 4), (m, 6) or (m, 7).
     :param name: the argument, for messages.
-    :raises TypeError, ValueError: as :func:`read_pose`.
+    :raises TypeError: if a value does not hold real numbers.
+    :raises ValueError: for numbers that do not form poses.
     """
     return read_poses(value, name) if _is_several(value) else read_pose(value, name)
 
@@ -161,7 +163,9 @@ def read_rotation(name: str, value: Any) -> FloatArray:
 
     :param name: the argument, for messages.
     :param value: a matrix (3, 3), a quaternion x y z w, roll pitch yaw [rad], or scipy's ``Rotation``.
-    :raises TypeError, ValueError: for anything else.
+    :raises TypeError: if the value does not hold real numbers.
+    :raises ValueError: for another shape, angles that are not finite, and a quaternion that is not of length 1, within
+        1 %.
     """
     if hasattr(value, 'as_matrix'):
         value = value.as_matrix()
@@ -198,6 +202,8 @@ def _as_plain(value: Any, name: str) -> Any:
 
     A ROS pose message gives a pair. Other values are returned unchanged.
 
+    :param value: the object.
+    :param name: the argument, for messages.
     :raises InvalidOption: for a stamped message, because its frame cannot be looked up here.
     """
     if isinstance(value, np.ndarray | tuple | list):
@@ -244,6 +250,7 @@ def _numbers(name: str, value: Any, count: int) -> FloatArray:
 
     :param name: the argument, for messages.
     :raises DimensionMismatch: for another shape.
+    :raises InvalidOption: for anything but real numbers.
     :raises InvalidTarget: for numbers that are not finite.
     """
     array = _array(value, name)

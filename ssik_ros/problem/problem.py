@@ -367,7 +367,10 @@ class _Nodes:
         return node, rest @ placement
 
     def ancestors(self, node: int) -> list[int]:
-        """Return the nodes from the root's child down to ``node``, ``node`` included; empty for the root (-1)."""
+        """
+        Return the indices of the nodes on the way from the root to ``node``, which is the last one; empty for the root
+        (-1).
+        """
         path = []
         while node >= 0:
             path.append(node)
@@ -393,7 +396,7 @@ class _Variables:
         self.names: list[str] = []
 
     def add(self, joint: int) -> None:
-        """Give a joint its variables, unless it has them already."""
+        """Give a joint, by its index in the tree, its variables, unless it has them already."""
         if joint in self.first:
             return
         kind = JointKind(int(self.tree.kinds[joint]))
@@ -509,7 +512,7 @@ def build_problem(
     :param with_hulls: whether to add hulls, which prove that a target is out of reach; for problems with many requests.
     :param keeps_limits: whether such proofs may use the limits of slides; False if solutions outside of the limits
         count.
-    :raises JointNotFound, FrameNotFound: with a similar name, if any.
+    :raises JointNotFound, FrameNotFound: for an unknown joint or link; the message has a similar name, if any.
     :raises ModelError: for a joint that only follows another joint, or is named twice.
     :raises InvalidOption: without a constraint.
     """
@@ -559,7 +562,11 @@ def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
 
 
 def _link_frame(tree: KinematicTree, nodes: _Nodes, name: str) -> tuple[int, FloatArray]:
-    """Return the node to which a link is fixed, -1 for the root, and the link's pose (4, 4) in the node's moved frame."""
+    """
+    Return (node, pose): the node to which a link is fixed, -1 for the root, and the link's pose (4, 4) in this node.
+
+    The pose is relative to the frame of the node after its motion.
+    """
     link = tree.link(name)
     return nodes.frame(int(tree.link_joints[link]), np.asarray(tree.link_placements[link]))
 
@@ -760,7 +767,7 @@ def _without_limits(
 
 
 def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint) -> bool:
-    """Return whether a prismatic joint moves frame b of a constraint, so that its limits bound the reach."""
+    """Return whether a prismatic joint moves frame b of a constraint, so that the reach depends on limits of such joints."""
     last, _ = _link_frame(tree, nodes, constraint.frame_b)
     return any(
         nodes.ints[node][layout.NODE_KIND] == layout.PRISMATIC
@@ -817,7 +824,7 @@ def _slide_range(
     nodes: _Nodes, node: int, problem: Problem, n_limited: int
 ) -> tuple[float, float]:
     """
-    Return (least, largest) value of a sliding node: multiplier times variable, plus offset [m].
+    Return the (least, largest) value of a sliding node, multiplier times variable plus offset, within its limits [m].
 
     The range is infinite if the node's velocity variable is ``n_limited`` or a later one, whose limits do not count.
     With multiplier 0 it is (offset, offset) in any case.

@@ -99,7 +99,10 @@ class UnlimitedReach:
         """
         Store the chain; its hulls are computed at the first use.
 
-        :param slides, axes, points, home, is_full_pose: as for :func:`make_hulls`.
+        :param slides: (n,) True for joints that slide; the others may rotate by any angle.
+        :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
+        :param home: (4, 4) pose of the tip with all joints at zero.
+        :param is_full_pose: whether the targets give an orientation too.
         """
         self._chain = slides, axes, points
         self._home, self._is_full_pose = home, is_full_pose
@@ -178,7 +181,9 @@ class BallReach:
         """
         Return whether it is proved that no joint values reach a pose; False proves nothing.
 
-        :param pose, position, rotation: as for :meth:`UnlimitedReach.refuses`; ``rotation`` is not read.
+        :param pose: (4, 4) in the base frame.
+        :param position: largest position error of a solution [m].
+        :param rotation: not read.
         """
         return bool(np.linalg.norm(pose[:3, 3] - self._centre) > self._radius + position)
 
@@ -215,7 +220,7 @@ def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
 
 
 def _complement(span: FloatArray) -> FloatArray:
-    """Return an orthonormal basis (k, 3) of the directions that a projector (3, 3) takes to zero."""
+    """Return an orthonormal basis (k, 3) of the directions that the projector ``span`` (3, 3) takes to zero."""
     values, vectors = np.linalg.eigh(np.eye(3) - span)
     basis: FloatArray = vectors.T[values > 0.5]
     return basis
@@ -234,7 +239,8 @@ def _telling_points(
     hull also refuses orientations.
 
     :param axis: (3,) the last axis, with all joints at zero.
-    :param wrist, around: (3,) the wrist, a point of this axis; and its hull (SIZE,).
+    :param wrist: (3,) the wrist, a point of this axis, in the base frame [m].
+    :param around: (SIZE,) hull of the wrist.
     :param hull_of: returns the hull (SIZE,) of a point.
     :returns: pairs of a point (3,) and its hull (SIZE,).
     """
@@ -253,10 +259,11 @@ def _telling_points(
 
 def hull_of_wrist(chain: SerialChain) -> FloatArray | None:
     """
-    Return the reach hull of the wrist of a chain, a point of its last axis; None for chains with slides.
+    Return the reach hull of the wrist of a chain, with the wrist; None for chains with slides.
 
-    The array (BLOCK,) has the wrist in the base frame with all joints at zero (3,) [m], its distance from the tip [m],
-    and the hull (SIZE,). With slides, their limits could be the cause of a refusal.
+    The wrist is a point of the last axis. The array (BLOCK,) has the wrist (3,) in the base frame with all joints at
+    zero [m]. Its distance from the tip [m] and the hull (SIZE,) follow. With slides, their limits could be the cause of
+    a refusal.
 
     :param chain: the chain.
     """
@@ -279,7 +286,9 @@ def _hull(
     """
     Return the hull (SIZE,) of a point of the last link, read-only and cached by the numbers of the chain.
 
-    :param slides, axes, points, lower, upper: as for :func:`make_hulls`.
+    :param slides: (n,) True for joints that slide; the others may rotate by any angle.
+    :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
+    :param lower, upper: (n,) limits of slides [m]; values of revolute joints are not read.
     :param place: (3,) the point in the base frame, with all joints at zero.
     """
     kinds = np.asarray(slides, dtype=np.int64)
@@ -297,7 +306,8 @@ def _point_of_last_axis(
 
     If these axes are parallel, or no revolute axis comes before the last one, it is the point nearest to the tip.
 
-    :param slides, axes, points: as for :func:`make_hulls`.
+    :param slides: (n,) True for joints that slide.
+    :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
     :param tip: (3,) position of the tip in the base frame, all joints at zero [m].
     """
     axis, start = axes[-1], points[-1]

@@ -42,7 +42,7 @@ class RequestReader:
 
     def poses(self, poses: Any, name: str = 'targets') -> FloatArray:
         """
-        Return a field as one pose for each tip: (t, 4, 4), or (4, 4) for one tip; not always a copy.
+        Return a field with one pose for each tip as an array (t, 4, 4), or (4, 4) for one tip; not always a copy.
 
         Whether the poses are rigid is not checked.
 
@@ -62,9 +62,11 @@ class RequestReader:
 
     def tools(self, tools: Any) -> FloatArray:
         """
-        Return the pose of a tool in each tip frame as a new array (t, 4, 4).
+        Return the field ``tool_offsets``, the pose of a tool in each tip frame, as a new array (t, 4, 4).
 
-        :raises RequestError: as :meth:`poses`, and for a pose that is not a finite rigid transform.
+        :param tools: (t, 4, 4), or (4, 4) for one tip.
+        :raises RequestError: for another shape, for anything but real numbers, and for a pose that is not a finite
+            rigid transform.
         """
         array = self.poses(tools, 'tool_offsets').copy().reshape(self.stack)
         rows = array.reshape(-1, 4)
@@ -114,7 +116,7 @@ class RequestReader:
         """
         Check the fields that bound a search, for a solver that does not search.
 
-        They are ``max_solutions``, ``max_searches``, ``timeout``, ``tolerance`` and ``cancel``.
+        They are ``max_solutions``, ``max_searches``, ``timeout``, ``tolerance`` and ``cancel`` of ``request``.
 
         :raises RequestError: if one of them has a wrong value.
         """
@@ -149,8 +151,9 @@ def checked_flag(flag: IntArray) -> IntArray:
 
 def nanoseconds(seconds: float) -> int:
     """
-    Return a budget in nanoseconds; 0 means no budget.
+    Return a budget as whole nanoseconds; 0 stands for no budget.
 
+    :param seconds: the budget [s]; 0 and budgets from LARGEST_TIMEOUT on mean no budget, others are at least 1 ns.
     :raises InvalidOption: for NaN, negative numbers, and anything but a number.
     """
     seconds = read_float('timeout', seconds)

@@ -69,7 +69,9 @@ class Variables(NamedTuple):
 
     def read(self, values: Any, what: str) -> FloatArray:
         """
-        Return numbers for each position variable of the group as numbers for each limited variable.
+        Return the numbers that a field has for the limited variables, in their order.
+
+        The field has a number for each position variable of the group.
 
         :param values: (n,) the field of a request.
         :param what: the name of the field, for messages.
@@ -140,8 +142,10 @@ def narrow_by_own(
     """
     Narrow limits in place by ``request.lower`` and ``request.upper``.
 
-    :param variables, lower, upper: as for :func:`narrow_limits`.
-    :raises DimensionMismatch, InvalidOption: as :meth:`Variables.read`.
+    :param variables: variables of the solver.
+    :param lower, upper: (nv,) limits of the solver at the call, limits of the request on return [rad or m].
+    :raises DimensionMismatch: for limits of another size, and for NaN.
+    :raises InvalidOption: for limits that are not numbers, and for finite limits of ball joints.
     :raises InvalidLimits: if a lower limit is above an upper limit.
     """
     at = variables.is_limited
@@ -183,6 +187,8 @@ def _lock(
     """
     Set both limits of a joint to a value in place; None uses the seed's value, moved inside the limits.
 
+    :param name: name of the joint.
+    :param variables: variables of the solver.
     :param seed: (nq,) seed, passive variables included.
     :param limits: lower and upper limits, (nv,) each.
     :raises JointNotFound, InvalidOption, InvalidLimits: for an unknown joint, a value that is not a number or is for

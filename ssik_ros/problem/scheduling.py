@@ -53,12 +53,12 @@ class SearchSlots:
 
     def begin(self, slices: int, left: float) -> bool:
         """
-        Wait for a free slot, at most 0.05 s; return whether this search has got one.
+        Wait for a free slot, at most LONGEST_SLOT_WAIT (0.05 s); return whether this search has got one.
 
         :meth:`end` gives the slot back. Of the waiting searches, those with the fewest slices go first.
 
         :param slices: number of slices that this search has had.
-        :param left: time until the search's deadline [s]; the wait is not longer.
+        :param left: time until the deadline of the search [s]; the wait is not longer.
         """
         with self._lock:
             if self._running < self.at_once and not self._waiting:

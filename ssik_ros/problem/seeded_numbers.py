@@ -48,7 +48,7 @@ def uniform_numbers(seed: int, count: int) -> FloatArray:
     """
     Return numbers (count,) in [0, 1): the numbers that numpy's PCG64 draws with the same seed.
 
-    :param seed: not negative, of any size.
+    :param seed: an integer that is not negative, of any size.
     :param count: how many numbers to return.
     """
     words = _state_words(seed)
@@ -81,6 +81,6 @@ def _state_words(seed: int) -> list[int]:
 
 
 def _mix(left: int, right: int) -> int:
-    """Return the word of 32 bits with which numpy's SeedSequence mixes two words of 32 bits."""
+    """Return the word of 32 bits that numpy's SeedSequence makes of two words of 32 bits; their order matters."""
     word = (MIXED_LEFT * left - MIXED_RIGHT * right) & WORD
     return word ^ word >> 16

@@ -10,7 +10,7 @@ from ssik_ros.problem.contract import IkSolver
 
 def joint_order(group: JointGroup, solver: IkSolver) -> IntArray:
     """
-    Return (n,) the index in the group's joint vector of each element of a solver's joint vector.
+    Return for each element of a solver's joint vector its index in the group's joint vector, as an array (n,).
 
     :param group: the group.
     :param solver: the solver.
