@@ -535,7 +535,8 @@ def linearise(address, t, w, target_mask, later_mask, clamp, pulling):
     Second derivatives are added to H if the descent has made SLOW_STEPS slow steps and ``pulling`` is False.
 
     :param target_mask, later_mask: bit masks of the joint rows to meet, and of the rows of the secondary objective.
-    :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
+    :param clamp: factor on the options' largest errors in a step, above which an error is scaled down; infinity for no
+        clamp.
     :param pulling: True adds the secondary objective, with less weight than all other rows.
     """
     mechanism.jacobian(address, True)

@@ -58,7 +58,8 @@ def fold(table, segments, start, count, out, scratch):
     :param segments: rows of ``table``, one for each factor of a product.
     :param out: (12,) out: the product; the identity if ``count`` is 0.
     :param scratch: (24,) or more scratch.
-    :returns: -1, or the row of a frame whose pose is invalid: not finite, or a quaternion of nearly zero length.
+    :returns: -1 if all poses are valid, else the row of a frame whose pose is not finite or has a quaternion of nearly
+        zero length.
     """
     local, before = vector(scratch, 0, 12), vector(scratch, AT_BEFORE, 12)
     se3.identity(out)
@@ -92,7 +93,7 @@ def place_anew(block, t, w, start, count, out):
     It is there if no pose of these frames has changed since the last call.
 
     :param start, count: first entry of the frames in the segment table, and their number.
-    :returns: -1, or the row of a frame whose pose is invalid.
+    :returns: -1 if all poses are valid, else the row of a frame whose pose is not.
     """
     changed = 0
     for k in range(start, start + count):
@@ -118,8 +119,8 @@ def load(address):
     Products of fixed poses are computed again only if a pose has changed.
 
     :param address: address of the block of the chain.
-    :returns: -1, or the row of a frame with invalid numbers: a pose or value that is not finite, or a quaternion of
-        nearly zero length.
+    :returns: -1 if all numbers are valid, else the row of a frame. Its pose or value is not finite, or it has a
+        quaternion of nearly zero length.
     """
     block, t, w = layout.view_chain(address)
     for i in range(t.node.shape[0]):
@@ -140,12 +141,13 @@ def load(address):
 @inline_kernel
 def load_state(block, t, w):
     """
-    Copy the values of a chain from the table into ``current``, its limits into ``lower`` and ``upper``.
+    Copy the joint values of a chain from the table into ``current``, its limits into ``lower`` and ``upper``.
 
     The limits are tightened by the limits of followers. Values are clipped to them unless they are locked. ``held``
     becomes 2 for locked variables, else 0.
 
-    :returns: -1, or the row of a frame with a value that is not finite or a quaternion that is too short.
+    :returns: -1 if all numbers are valid, else the row of a frame. Its value is not finite, or its quaternion is too
+        short.
     """
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
@@ -236,9 +238,11 @@ def forward(t, w):
 @inline_kernel
 def attach(out, poses, parent, placement, segments):
     """
-    Write ``poses[parent]`` times ``placement`` into ``out`` (12,).
+    Write the pose of a frame that is fixed to a node, ``poses[parent]`` times ``placement``, into ``out`` (12,).
 
-    :param parent: index of the parent node; -1 for the world, so that ``out`` is the placement.
+    :param poses: (N, 12) poses of the nodes.
+    :param parent: index of the node; -1 for the world, so that ``out`` is the placement.
+    :param placement: (12,) pose of the frame in the node.
     :param segments: number of fixed poses in the placement; 0 means that it is the identity.
     """
     if parent < 0:
@@ -305,8 +309,8 @@ def constraint_error(constraint, a, b, e, turn):
     """
     Write six error components of a constraint into ``e``, and its rotation vector in world axes into ``turn``.
 
-    The constraint asks that the closing frame A and the closed link B coincide. Components that it does not select are
-    zero in ``e``.
+    The constraint asks that the closing frame A and the closed link B coincide. The components are measured along the
+    axes of the world or of A, as the constraint says. Those that it does not select are zero in ``e``.
 
     :param constraint: row of the constraint table.
     :param a, b: (12,) poses of A and B.

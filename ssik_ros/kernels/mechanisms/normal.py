@@ -350,6 +350,7 @@ def multiply(variable, normal, x, out):
 
     :param variable: the variable table, with the profile.
     :param normal: H, stored by its profile.
+    :param x: (n,) the vector.
     """
     for i in range(variable.shape[0]):
         row = variable[i, layout.VARIABLE_DIAGONAL] - i

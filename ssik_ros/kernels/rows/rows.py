@@ -295,7 +295,7 @@ def rotation_maps(pose, frame, wx, wy, wz, maps):
     :param pose: pose of frame a if ``frame`` is FRAME_A, else of the goal.
     :param frame: whose axes measure the error: WORLD, FRAME_A, GOAL or FRAME_B.
     :param wx, wy, wz: rotation vector from b to the goal, in root axes [rad].
-    :param maps: (3, 9).
+    :param maps: (3, 9) out; ``maps[0]`` stays.
     """
     so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
     if frame == layout.WORLD:
@@ -347,7 +347,9 @@ def full_rotation(frames, frame, exact, e, maps):
 
     :param frames: (3, 12) frame a, goal, frame b.
     :param frame: whose axes measure the vector: WORLD, FRAME_A, GOAL or FRAME_B.
-    :param exact: True gives the true derivative also at a nonzero error.
+    :param exact: True gives the true derivative also at a nonzero error; False a cheaper one that is correct at error
+        0.
+    :param e, maps: (6,), (3, 9) out; ``e[:3]`` and ``maps[0]`` stay.
     """
     wx, wy, wz = se3.relative_rotation_vector(frames[2], frames[1])
     axes_of(frames[max(frame - 1, 0)], frame, maps[1])

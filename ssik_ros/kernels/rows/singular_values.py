@@ -43,11 +43,11 @@ def _turn_columns(table, rows, p, q, c, s):
 @kernel
 def _make_orthogonal(a, rows, columns, vectors, size, nearly):
     """
-    Rotate pairs of columns in place until all are orthogonal.
+    Rotate pairs of columns in place until all are orthogonal, or SWEEPS sweeps are made.
 
-    :param a: (rows, columns or more) the matrix.
+    :param a: (rows, columns or more) the matrix; further columns stay.
     :param vectors: (size, columns or more) its columns are rotated, too; not read if ``size`` is zero.
-    :param nearly: largest cosine of the angle of two orthogonal columns.
+    :param nearly: largest cosine of the angle of two columns that count as orthogonal.
     """
     for _ in range(SWEEPS):
         turned = False

@@ -320,7 +320,7 @@ def damped_step(jacobian, residual, damping, normal, right, step):
 @inline_kernel
 def outer_step(jacobian, residual, damping, normal, right, step, m):
     """
-    Write J^T (J J^T + damping I)^-1 e into ``step``.
+    Write the damped least-squares step J^T (J J^T + damping I)^-1 e into ``step`` (nv,).
 
     :param jacobian: (m, nv) J.
     :param residual: (m,) e.
@@ -398,8 +398,8 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
     :param lower, upper: (nv,) limits [rad or m].
     :param limited: True respects the limits; ball joints have none in any case.
     :param scale: factor on the step.
-    :param step: (nv,).
-    :param q: (nq,) moved in place.
+    :param step: (nv,) motion of each velocity variable [rad or m].
+    :param q: (nq,) the configuration, moved in place.
     """
     move_by(variable_i, lower, upper, limited, scale, step, q)
 

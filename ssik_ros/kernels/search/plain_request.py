@@ -285,7 +285,7 @@ def _report(ints, reals, options, counters, work, code, branches, q):
     For a refused target or seed ``q`` is not written, and the errors are infinite.
 
     :param code: RUNNING if the state is a solution, else the code of the failure.
-    :param branches: the seventh result, as it is.
+    :param branches: number of certified candidates, or NOT_CALLED; it is the seventh result.
     """
     w = layout.view_workspace(ints, work)
     iterations, searches = counters[state.ITERATIONS], counters[state.SEARCHES]

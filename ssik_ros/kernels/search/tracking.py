@@ -106,7 +106,7 @@ class Cycle(NamedTuple):
 
 @inline_kernel
 def view_cycle(numbers, nv):
-    """Return a flat array (CYCLE_ROWS * nv,) as a :class:`Cycle` of views."""
+    """Return the rows of the flat array ``numbers`` (CYCLE_ROWS * nv,) as a :class:`Cycle` of views."""
     rows = matrix(numbers, 0, CYCLE_ROWS, nv)
     return Cycle(rows[LARGEST_MOTION], rows[LARGEST_CHANGE], rows[LAST_MOTION], rows[STOPPED_BY])
 
