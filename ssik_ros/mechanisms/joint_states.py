@@ -147,9 +147,10 @@ class JointVariables:
 
     def freedoms(self, places: Iterable[int]) -> list[tuple[Joint, DOF]]:
         """
-        Return the (joint frame, degree of freedom) pairs of some position variables, each pair once.
+        Return the pairs (joint frame, degree of freedom) that some position variables describe, each pair once.
 
-        :param places: indices in the vector; any number of a quaternion gives all three angles of its joint.
+        :param places: indices in the vector, not of mimic joints; any number of a quaternion gives all three angles of
+            its joint.
         """
         of_place = {place: [(joint, dof)] for place, joint, dof in self.scalars}
         for start, joint in self.balls:

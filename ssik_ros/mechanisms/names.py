@@ -34,9 +34,9 @@ class SOLVE_STATUS(IntEnum):  # noqa: N801 - the ancestor's users know it by thi
 
 def read_dof(dof: Any) -> DOF:
     """
-    Return a degree of freedom.
+    Return a degree of freedom as a :class:`DOF`.
 
-    :param dof: a number from 0 to 5, or the constant.
+    :param dof: a DOF, or its number from 0 to 5.
     :raises InvalidOption: for anything else.
     """
     number = as_integer(dof)

@@ -182,15 +182,15 @@ class ChainResult(int):
 
     def _vector(self, number: int) -> FloatArray:
         """
-        Return one of the result's vectors with a number for each unknown, in the order of :attr:`variables`.
+        Return one of the stored vectors with a number for each unknown, in the order of :attr:`variables`.
 
-        :param number: index of the vector in the snapshot.
+        :param number: index of the vector in the snapshot, the flat array of all numbers of the solve.
         """
         tables, start = self.chain.program.tables, self._vector_start(number)
         return self._snapshot[start : start + len(tables.keys)][tables.place]
 
     def _vector_start(self, number: int) -> int:
-        """Return where vector ``number`` begins in the snapshot; the state follows the last vector."""
+        """Return the index in the snapshot at which vector ``number`` begins; the state follows the last vector."""
         program = self.chain.program
         return 2 * program.closure_count + number * len(program.tables.keys)
 

@@ -47,7 +47,7 @@ class OptionAttributes(CamelCaseNames):
 
     def configure(self, **options: Any) -> None:
         """
-        Change options.
+        Change some options of later solves.
 
         :param options: by name.
         :raises InvalidOption: for an unknown name, or a value out of range; nothing is changed then.

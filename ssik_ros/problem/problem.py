@@ -56,7 +56,7 @@ class RotationKind(IntEnum):
 
 
 def _six(value: float) -> FloatArray:
-    """Return a read-only array (6,) whose numbers are all ``value``."""
+    """Return a read-only array of six numbers that are all ``value``."""
     return _frozen(np.full(6, value))
 
 
@@ -192,8 +192,8 @@ class Problem:
     """
     Inverse-kinematics problem packed for the kernels; ``nq`` position and ``nv`` velocity variables, the group's first.
 
-    Joints outside the group that move a frame follow as *passive* variables: a solver holds them at the state's value
-    by equal limits.
+    Joints outside the group that move a frame follow as *passive* variables. A solver holds them by equal limits at
+    their values in the state of the request.
     """
 
     ints: IntArray
@@ -367,10 +367,7 @@ class _Nodes:
         return node, rest @ placement
 
     def ancestors(self, node: int) -> list[int]:
-        """
-        Return the indices of the nodes on the way from the root to ``node``, which is the last one; empty for the root
-        (-1).
-        """
+        """Return the indices of the nodes on the way from the root to ``node``, which comes last; empty for the root (-1)."""
         path = []
         while node >= 0:
             path.append(node)
@@ -551,7 +548,7 @@ def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
     """
     Return the pose (4, 4) of the root joint's frame, after its motion, in the link ``base``.
 
-    It is the identity if the root joint does not carry this link.
+    It is the identity if the link is not fixed to this joint.
 
     :param root_joint: index of the joint, -1 for the root link.
     """
