@@ -26,7 +26,7 @@ IN_QUATERNION = 1e-9
 
 
 class JointVariables:
-    """Reads and writes the joint frames of a robot as vectors (nq,) in the order of its model."""
+    """Reads and writes the values of a robot's joint frames as position vectors (nq,) in the order of its model."""
 
     def __init__(self, model: RobotModel, joints: Mapping[str, Joint]) -> None:
         """

@@ -1,9 +1,9 @@
 """
 Compile kernels by numba, for developers who edit them (SSIK_ROS_JIT=1) and for the build of the native library.
 
-Only this module of the package imports numba. Machine code is stored in numba's cache on disk. Each module has a folder
-named by a hash of the module and of all kernel modules that it imports. The reason: numba itself checks only the file
-of the kernel, and would continue to use the old code of a changed callee.
+Only this module of the package and :mod:`ssik_ros.kernels.native.lane_types` import numba. Machine code is stored in
+numba's cache on disk. Each module has a folder named by a hash of the module and of all kernel modules that it imports.
+The reason: numba itself checks only the file of the kernel, and would continue to use the old code of a changed callee.
 """
 
 from collections.abc import Callable

@@ -11,7 +11,6 @@ node           moving joint that matters, parents first, its axis turned to +z, 
 variable       degree of freedom (column of the Jacobian)
 constraint     relative pose that is to be reached
 path           joint that moves a constraint's frame a or b (each constraint has a run of them)
-joint row      row in joint space (posture, limit margin)
 =============  =================================================================================
 """
 

@@ -1,5 +1,5 @@
 """
-Write residual and Jacobian rows of a packed problem: targets, closures of loops, tasks, postures and limit margins.
+Write residual and Jacobian rows of a packed problem: the constraints of targets, closures of loops, and tasks.
 
 :func:`evaluate` writes all of them for one configuration.
 

@@ -2,10 +2,10 @@
 One start of a search: errors at a state, a step by the law, and steps until the state is a solution.
 
 Method
-    1. Errors are measured before the first step and after every step. Each step ends inside the limits
-       (:func:`ssik_ros.kernels.rows.steps.bounded_step`) and is shortened to a largest joint step. PoseIK multiplies
-       its step by a factor instead, which grows to one as the error shrinks. It holds joints only at limits that the
-       step would cross.
+    1. Errors are measured before the first step and after every step. Unless the start ignores limits, each step ends
+       inside the limits (:func:`ssik_ros.kernels.rows.steps.bounded_step`). It is shortened to a largest joint step.
+       PoseIK multiplies its step by a factor instead, which grows to one as the error shrinks. It holds joints only at
+       limits that the step would cross.
     2. A start is given up after its number of steps. It is given up earlier if the squared error has not shrunk by a
        fixed factor in a few steps. After many failures every fourth start is patient, because descents to the edge of
        the workspace are slow. The only or last start of the Newton family is patient too.

@@ -18,9 +18,9 @@ Method
        the closed form, moved inside the limits: nearest to the pose first, as many as the search has starts.
 
 Solutions
-    The errors are measured at exactly the returned numbers. The numbers are bitwise equal to the result of
-    :func:`ssik_ros.kernels.search.restart_search.search`. A seed whose pose is the target up to rounding is returned
-    bit by bit.
+    The errors are measured at exactly the returned numbers. The numbers of :func:`search_one` are bitwise equal to the
+    result of :func:`ssik_ros.kernels.search.restart_search.search`. A seed whose pose is the target up to rounding is
+    returned bit by bit.
 """
 
 import math

@@ -477,7 +477,7 @@ def settle(ints, reals, options, wanted, counters, work):
 @kernel
 def stage(ints, reals, options, counters, work, out):
     """
-    Write the measured state as candidate into the last row of ``out``; return whether it is a new, useful solution.
+    Write the measured state as candidate into the last row of ``out``; return whether it is new and near enough.
 
     :returns: False, and nothing is written, if the state equals a stored or refused solution, or is not nearer to the
         seed than :func:`distance_bound`.

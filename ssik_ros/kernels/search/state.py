@@ -1,8 +1,9 @@
 """
 The interface of a search: codes, counters, and packed options.
 
-The options are one flat array: the single numbers below, then rows of (nv,) numbers, the tolerances of each constraint,
-and the arrays of the secondary objectives. A policy, such as PoseIK or Levenberg-Marquardt, is a set of these numbers.
+The options are one flat array: the single numbers below, rows of (nv,) numbers, and the tolerances of each constraint.
+The scales of the joints and the arrays of the secondary objectives follow. A policy, such as PoseIK or
+Levenberg-Marquardt, is a set of these numbers.
 """
 
 import numpy as np
