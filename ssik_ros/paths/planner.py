@@ -103,13 +103,14 @@ class ToolPathPlanner:
         if request.obstacles is not None:
             import_library('coal', look_up)
             world = place_objects(request.obstacles, self.chain.base_pose())
-            distances = request.clearance + SPARE, request.clearance
-            checkers = [CollisionChecker(robot, distance) for distance in distances]
-            near, exact = (
-                Obstacles(self.chain, checker.scene(world, request.carried), look_up)
-                for checker in checkers
+            checker = CollisionChecker(robot, request.clearance)
+            exact = checker.scene(world, request.carried)
+            near = checker.with_padding(exact, request.clearance + SPARE)
+            self.obstacles = (
+                Obstacles(self.chain, near, look_up),
+                Obstacles(self.chain, exact, look_up),
             )
-            self.obstacles, self._warnings = (near, exact), checkers[1].warnings
+            self._warnings = checker.warnings
         self.costs = PostureCosts(
             self.chain, request.penalties, self.obstacles[1] if self.obstacles else None
         )

@@ -103,6 +103,25 @@ def test_padding_counts_for_objects(checker):
         assert checker.scene([item]).colliding_pair(np.zeros(1)) is None
 
 
+def test_a_scene_with_a_larger_padding_is_that_of_a_padded_checker(checker):
+    """Two spheres on a shaft, 1 mm apart in all states: the larger padding makes them touch by construction."""
+    ends = '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/>'
+    text = f'<robot name="shaft"><link name="a">{BALL}</link><link name="b"/><link name="c">{BALL}</link>'
+    for name, place, (parent, child) in (('i', 0.0, 'ab'), ('j', 0.201, 'bc')):
+        text += (
+            f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
+            f'<origin xyz="{place} 0 0"/>{ends}</joint>'
+        )
+    for robot, dropped in ((checker.robot, 0), (load_robot(text + '</robot>'), 1)):
+        small, large = CollisionChecker(robot), CollisionChecker(robot, 0.005)
+        links = small.scene().pairs
+        for world in ((), [thing('it', at(2.0))]):
+            padded = small.with_padding(small.scene(world), 0.005)
+            assert padded.padding == 0.005
+            assert np.array_equal(padded.pairs, large.scene(world).pairs)
+        assert len(links) - len(small.with_padding(small.scene(), 0.005).pairs) == dropped
+
+
 def test_a_carried_object_moves_with_its_link(checker):
     carried = CarriedObject(thing('cup', at(0.3)), 'tool')
     scene = checker.scene([thing('wall', at(2.0, 0.5))], [carried])

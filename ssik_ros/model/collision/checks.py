@@ -74,9 +74,8 @@ class CollisionChecker:
             for pairs in (robot.srdf.enabled_collisions, robot.srdf.disabled_collisions)
         )
         self._no_default = frozenset(robot.srdf.no_default_collisions)
-        self._scene = self._make_scene(self._link_shapes, list(self._checked_pairs()))
-        if not robot.srdf.disabled_collisions:
-            self._exclude_touching()
+        scene = self._make_scene(self._link_shapes, list(self._checked_pairs()))
+        self._scene = scene.with_pairs(self._apart_pairs(scene))
 
     def _make_scene(
         self, shapes: Sequence[SceneShape], pairs: Sequence[tuple[int, int]]
@@ -142,6 +141,19 @@ class CollisionChecker:
         pairs += itertools.product(range(first_standing), range(first_standing, len(shapes)))
         return self._make_scene(shapes, pairs)
 
+    def with_padding(self, scene: CollisionScene, padding: float) -> CollisionScene:
+        """
+        Return a scene of this checker with a larger padding, as a checker with this padding would make it.
+
+        Links that a larger padding makes touch in all random states are not checked against each other.
+
+        :param scene: a scene from :meth:`scene`.
+        :param padding: bodies nearer to each other than this count as colliding [m]; at least the checker's padding.
+        """
+        links, others = np.split(scene.pairs, [len(self._scene.pairs)])
+        padded = CollisionScene(self.robot, self._coal, scene.shapes, links.tolist(), padding)
+        return padded.with_pairs(self._apart_pairs(padded) + others.tolist())
+
     def _world_shapes(self, item: WorldObject) -> Iterator[SceneShape]:
         for shape in item.shapes:
             placed = self._place(item.name, IN_WORLD, item.pose @ shape.pose, shape)
@@ -163,16 +175,22 @@ class CollisionChecker:
         geometry, is_endless = make_geometry(shape, self._coal), shape.kind == SolidKind.PLANE
         return make_shape(name, carrier, placement, geometry, is_endless=is_endless)
 
-    def _exclude_touching(self) -> None:
-        """Leave out the pairs that collide in every one of some random states: they touch by construction."""
-        scene, states = self._scene, list(_random_states(self.robot))
+    def _apart_pairs(self, scene: CollisionScene) -> list[tuple[int, int]]:
+        """
+        Return the pairs of a scene of links without those that collide in every one of some random states.
+
+        Such pairs touch by construction. If the SRDF disables pairs, all pairs are returned.
+        """
+        pairs, touching = [(a, b) for a, b in scene.pairs.tolist()], scene
+        if self._disabled:
+            return pairs
+        states = list(_random_states(self.robot))
         # Few pairs are near in all states: only their meshes need trees.
         for find in (CollisionScene.near_pairs, CollisionScene.touching_pairs):
             for positions in states:
-                scene = self._make_scene(self._link_shapes, sorted(find(scene, positions)))
-        touching = set(map(tuple, scene.pairs.tolist()))
-        kept = [(a, b) for a, b in self._scene.pairs.tolist() if (a, b) not in touching]
-        self._scene = self._make_scene(self._link_shapes, kept)
+                touching = touching.with_pairs(sorted(find(touching, positions)))
+        left_out = set(map(tuple, touching.pairs.tolist()))
+        return [pair for pair in pairs if pair not in left_out]
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:
         """Iterate over the pairs of shapes to check, as two indices into ``shapes``."""
