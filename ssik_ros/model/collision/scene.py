@@ -9,10 +9,11 @@ import numpy as np
 
 from ssik_ros.arguments import read_number, shown
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import RequestError
+from ssik_ros.errors import RequestError, UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.geometry import as_coal, CollisionShape, Mesh
-from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.robot_model import RobotModel
 
 AT_ROOT = np.eye(4)[None]
@@ -106,6 +107,59 @@ def find_touching_links(
         if result.isCollision():
             return first.shapes[a].link, second.shapes[b].link
     return None
+
+
+def carrier_poses(
+    tree: KinematicTree, positions: FloatArray, world: FloatArray = AT_ROOT
+) -> FloatArray:
+    """
+    Return the poses (nj + 2, 4, 4) in the root link of everything that carries shapes.
+
+    The first nj are the frames that move with the joints. The last two are the world and the root link, so that they
+    have the carrier indices -2 and -1.
+
+    :param tree: the robot.
+    :param positions: (nq) full state, mimic joints included.
+    :param world: (1, 4, 4) pose of the model frame in the root link; by default the identity.
+    """
+    return np.concatenate([compute_joint_poses(tree, positions), world, AT_ROOT])
+
+
+def poses_from_link(tree: KinematicTree, positions: FloatArray, link: str) -> FloatArray:
+    """
+    Return the poses of :func:`carrier_poses` in the frame of a link; world and root link have the same pose.
+
+    :param tree: the robot.
+    :param positions: (nq) full state, mimic joints included.
+    :param link: name of the link.
+    """
+    poses = carrier_poses(tree, positions)
+    seen: FloatArray = invert_pose(compute_link_pose(tree, poses, tree.link(link))) @ poses
+    return seen
+
+
+def last_movers(tree: KinematicTree, joints: IntArray, advice: str) -> IntArray:
+    """
+    Return (nj + 2,), for each carrier of shapes, the place in ``joints`` of the last joint that moves it; -1 if none does.
+
+    The last two entries are for the world and the root link.
+
+    :param tree: the robot.
+    :param joints: (n,) indices of the joints that move, in the tree.
+    :param advice: sentence that ends the message of the error.
+    :raises UnsupportedJoint: if a joint mimics one of ``joints``.
+    """
+    places = {int(joint): place for place, joint in enumerate(joints)}
+    movers = np.full(len(tree.joint_names) + 2, -1, dtype=np.int64)
+    for joint, name in enumerate(tree.joint_names):
+        if int(tree.leaders[joint]) in places:
+            raise UnsupportedJoint(
+                f"Joint '{name}' mimics a joint of the chain; collisions of its links cannot be checked. {advice}",
+                joint=name,
+            )
+        # Parents come first. The parent -1, the root link, is the last entry.
+        movers[joint] = places.get(joint, int(movers[tree.parents[joint]]))
+    return movers
 
 
 class CollisionScene:
@@ -410,10 +464,8 @@ class CollisionScene:
         :raises RequestError: for a state or pose that is not finite: the collision library would find no collision.
         """
         robot = self._robot
-        joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
         model = AT_ROOT if root_pose is None else invert_pose(root_pose)[None]
-        # The carriers -2 (world) and -1 (root link) are the last two poses.
-        carriers = np.concatenate([joint_poses, model, AT_ROOT])
+        carriers = carrier_poses(robot.tree, robot.with_mimic(positions), model)
         if not math.isfinite(carriers.sum()):
             raise RequestError(
                 f'A state that is not finite cannot be checked for collisions: {shown(positions)}.',

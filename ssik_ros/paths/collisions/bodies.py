@@ -7,13 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import UnsupportedJoint
-from ssik_ros.kernels.geometry.rotations import invert_pose, pose_matrix, pose_numbers
+from ssik_ros.kernels.geometry.rotations import pose_matrix, pose_numbers
 from ssik_ros.kernels.paths import convex
 from ssik_ros.kernels.paths.clearance import Bodies
 from ssik_ros.model.collision.geometry import Mesh
-from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
-from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.collision.scene import (
+    BodyKind,
+    CollisionScene,
+    last_movers,
+    poses_from_link,
+    SceneShape,
+)
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
@@ -24,6 +28,8 @@ MOST_TRIANGLES = 256
 """Triangles of a mesh whose hull stands for them; larger meshes are cut into patches."""
 FARTHEST_SLIDE = 1e3
 """Assumed range of a slide without limits [m]."""
+ADVICE = 'Leave the obstacles out, or lock the joint that it follows.'
+"""Advice for a robot with a joint that mimics a joint of the chain."""
 
 
 class Core(NamedTuple):
@@ -65,7 +71,8 @@ def make_bodies(
     tree_carriers = np.array([shape.carrier for shape in shapes], dtype=np.int64)
     carriers = _chain_carriers(chain)[tree_carriers]
     cores = [core for part in parts for core in part]
-    homes = _homes(chain, tree_carriers) @ np.array([shape.placement for shape in shapes])
+    at_rest = poses_from_link(chain.robot.tree, chain.full_state(np.zeros(n)), serial.base_link)
+    homes = at_rest[tree_carriers] @ np.array([shape.placement for shape in shapes])
     homes = np.array([home @ core.placement for home, core in zip(homes, cores, strict=True)])
     spheres = np.array([_sphere(core) for core in cores])
     counts = [len(core.vertices) for core in cores]
@@ -153,38 +160,12 @@ def _chain_carriers(chain: ToolChain) -> IntArray:
     workpiece, the chain starts at the workpiece: its joints move all other bodies, including the world. Raise
     UnsupportedJoint if a joint of the robot mimics a joint of the chain.
     """
-    tree, turned = chain.robot.tree, len(chain.turned)
-    place = {int(joint): k for k, joint in enumerate(chain.chain.joint_indices)}
-    place |= {joint: k - 1 for joint, k in place.items() if k < turned}
-    moved = np.full(len(tree.joint_names) + 2, turned - 1, dtype=np.int64)
-    for joint in range(len(tree.joint_names)):
-        parent = int(tree.parents[joint])
-        inherited = int(moved[parent]) if parent >= 0 else turned - 1
-        moved[joint] = place.get(joint, inherited)
-        if int(tree.leaders[joint]) in place:
-            name = tree.joint_names[joint]
-            raise UnsupportedJoint(
-                f"Joint '{name}' mimics a joint of the tool path; collisions of its links are not checked yet. "
-                'Leave the obstacles out, or lock the joint that it follows.',
-                joint=name,
-            )
-    return moved
-
-
-def _homes(chain: ToolChain, tree_carriers: IntArray) -> FloatArray:
-    """
-    Return, for each body, the pose (s, 4, 4) of the robot joint that carries it, with all joints of the chain at zero.
-
-    Poses are in the chain's base frame. ``tree_carriers`` (s,) are the indices of the carrying joints; -2 is the world,
-    -1 the root link.
-    """
-    tree = chain.robot.tree
-    poses = compute_joint_poses(tree, chain.full_state(np.zeros(chain.size)))
-    base = invert_pose(compute_link_pose(tree, poses, tree.link(chain.chain.base_link)))
-    # Carriers -2 and -1, the world and the root link, are the last two.
-    every = np.concatenate([poses, np.eye(4)[None], np.eye(4)[None]])
-    placed: FloatArray = base @ every[tree_carriers]
-    return placed
+    turned = len(chain.turned)
+    movers = last_movers(chain.robot.tree, chain.chain.joint_indices, ADVICE)
+    # A joint that moves the workpiece moves the bodies before it in the tree, and the joint before it those after it.
+    numbers = np.append(np.arange(chain.size), turned - 1)
+    numbers[:turned] -= 1
+    return numbers[movers]
 
 
 def _moving_pairs(pairs: IntArray, carriers: IntArray) -> IntArray:

@@ -15,13 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
-from ssik_ros.errors import InvalidOption, UnsupportedJoint
+from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.geometry import make_shape, Mesh
 from ssik_ros.model.collision.objects import make_geometry, ObjectShape, SolidKind, WorldObject
-from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
-from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
+from ssik_ros.model.collision.scene import (
+    BodyKind,
+    carrier_poses,
+    CollisionScene,
+    last_movers,
+    poses_from_link,
+    SceneShape,
+)
 from ssik_ros.model.kinematic_tree import KinematicTree
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
@@ -31,6 +37,8 @@ SOLIDS = ('Box', 'Sphere', 'Capsule', 'Cylinder', 'Cone', 'Plane')
 """Classes of the collision library by their number in the arrays; the next number is a mesh."""
 MESH = len(SOLIDS)
 NUMBERS = 4
+ADVICE = 'Leave out --obstacles, --collisions and clearance.'
+"""Advice for a robot whose collisions cannot be checked."""
 
 
 class ChainScene(NamedTuple):
@@ -168,7 +176,8 @@ def make_scene(
             '<collision> elements, or leave out --obstacles, --collisions and clearance.'
         )
     scene = checker.scene(list(world))
-    carried_by, at_rest = _carriers(robot, chain), _carrier_poses(robot, chain)
+    carried_by = last_movers(robot.tree, chain.joint_indices, ADVICE)
+    at_rest = _rest_poses(robot, chain)
     joints = np.array([entry.shape.carrier for entry in scene.shapes], dtype=np.int64)
     placed = at_rest[joints] @ np.array([entry.shape.placement for entry in scene.shapes])
     carriers = carried_by[joints]
@@ -228,40 +237,15 @@ def _read(geometry: Any) -> tuple[int, FloatArray, tuple[FloatArray, IntArray]]:
     return SOLIDS.index(name), np.resize(np.append(numbers, np.zeros(NUMBERS)), NUMBERS), nothing
 
 
-def _carriers(robot: RobotModel, chain: SerialChain) -> IntArray:
+def _rest_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
     """
-    Return (joints + 2,), for each joint of the robot, the last joint of the chain that moves it; -1 if none does.
+    Return the poses (joints + 2, 4, 4) of the robot's joints, of the world and of the root link in the chain's base link.
 
-    The last two entries are for the carrier indices -2 (world) and -1 (root link). Raise UnsupportedJoint if a joint
-    mimics a joint of the chain.
+    Joints of the chain are at zero, all others at their default positions.
     """
-    tree, places = robot.tree, {int(joint): k for k, joint in enumerate(chain.joint_indices)}
-    moved = np.full(len(tree.joint_names) + 2, -1, dtype=np.int64)
-    for joint, name in enumerate(tree.joint_names):
-        parent = int(tree.parents[joint])
-        moved[joint] = places.get(joint, moved[parent] if parent >= 0 else -1)
-        if int(tree.leaders[joint]) in places:
-            raise UnsupportedJoint(
-                f"Joint '{name}' mimics a joint of the chain; collisions of its links cannot be checked. "
-                'Leave out --obstacles, --collisions and clearance.',
-                joint=name,
-            )
-    return moved
-
-
-def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
-    """
-    Return the poses (joints + 2, 4, 4) of the robot's joints in the base link of the chain.
-
-    The last two are the identity in the root frame, for world and root link. Joints of the chain are at zero, all
-    others at their default positions.
-    """
-    tree, state = robot.tree, robot.default_positions()
+    state = robot.default_positions()
     state[chain.idx_q] = 0.0
-    poses = compute_joint_poses(tree, robot.with_mimic(state))
-    base = invert_pose(compute_link_pose(tree, poses, tree.link(chain.base_link)))
-    every: FloatArray = base @ np.concatenate([poses, np.eye(4)[None], np.eye(4)[None]])
-    return every
+    return poses_from_link(robot.tree, robot.with_mimic(state), chain.base_link)
 
 
 def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iterator[str]:
@@ -314,8 +298,7 @@ def build_shapes(robot: ChainRobot, scene: ChainScene, coal: Any) -> list[SceneS
     :param scene: the arrays.
     :param coal: the module of the collision library.
     """
-    frames = compute_joint_poses(robot.tree, np.zeros(robot.size))
-    every = np.concatenate([frames, np.eye(4)[None]])
+    every = carrier_poses(robot.tree, np.zeros(robot.size))
     shapes = []
     for index, name in enumerate(scene.names):
         carrier, geometry = int(scene.carriers[index]), _build(scene, index, coal)
