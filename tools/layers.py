@@ -31,8 +31,8 @@ TABLE = (
     Row(
         (0, 1),
         '',
-        ('arguments', 'results', 'strict_yaml', 'yaml_loader'),
-        'arguments checked; what a solve returns; YAML without surprises',
+        ('arguments', 'atomic_files', 'results', 'strict_yaml', 'yaml_loader'),
+        'arguments checked; what a solve returns; YAML without surprises; files written whole',
     ),
     Row(
         (1, 0),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
 import gc
-import os
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.atomic_files import write_whole
 
 
 def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int]:
@@ -69,9 +69,4 @@ def write_atomically(path: Path, text: str) -> None:
     :param text: its content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f'.{path.name}.{os.getpid()}')
-    try:
-        partial.write_text(text, encoding='utf-8')
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, text)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.atomic_files import drafted, write_whole
 from ssik_ros.errors import InvalidOption, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.serial_chain import SerialChain
@@ -42,7 +43,6 @@ from ssik_ros.reach.storage.files import (
     refuse_links,
     StoreError,
     WORK,
-    write_whole,
 )
 from ssik_ros.reach.store import hash_of_chain
 from ssik_ros.reach.strata import draw, STRATA
@@ -296,9 +296,7 @@ def _create(plan: DatasetPlan, path: Path) -> None:
     if plan.kind == 'zarr':
         _create_zarr(plan, path)
     # Last, so that a folder with a plan is whole.
-    draft = path / f'.{PLAN}'
-    draft.write_text(text, encoding='utf-8')
-    os.replace(draft, file)
+    write_whole(file, text)
 
 
 def _is_done(plan: DatasetPlan, path: Path, unit: int) -> bool:
@@ -333,9 +331,8 @@ def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
             'label': arrow.ListArray.from_arrays(offsets, rows(samples.labels, 3)),
         }
     )
-    draft = path / WORK / f'{unit}-{os.getpid()}'
-    parquet.write_table(table, draft, compression='zstd')
-    os.replace(draft, _part(path, unit))
+    with drafted(_part(path, unit), path / WORK / f'{unit}-{os.getpid()}') as draft:
+        parquet.write_table(table, draft, compression='zstd')
 
 
 def _zarr_arrays(plan: DatasetPlan) -> dict[str, tuple[str, tuple[int, ...], Any]]:
@@ -410,5 +407,5 @@ def _write_zarr(plan: DatasetPlan, path: Path, unit: int, samples: PoseSamples) 
         file = chunk_file(path / name, (unit, *[0] * (values.ndim - 1)))
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = path / WORK / f'{name}-{unit}-{os.getpid()}'
-        write_whole(draft, file, encode(values, values.dtype))
+        write_whole(file, encode(values, values.dtype), draft)
     (path / WORK / str(unit)).touch()

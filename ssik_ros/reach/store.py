@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.atomic_files import write_whole
 from ssik_ros.errors import InvalidOption, MALFORMED, quote, shorten, SsikError
 from ssik_ros.kernels.geometry.joint_values import LARGEST_JOINT_VALUE
 from ssik_ros.model.serial_chain import SERIAL_KINDS, SerialChain
@@ -48,7 +49,6 @@ from ssik_ros.reach.storage.files import (
     refuse_links,
     StoreError,
     WORK,
-    write_whole,
 )
 from ssik_ros.value_class import dataclass
 
@@ -201,7 +201,7 @@ class MapStore:
                 target = self._chunk(name, cells, unit)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 draft = self.path / WORK / f'{name}-{unit}-{os.getpid()}'
-                write_whole(draft, target, encode(values[name], _type_of(name)))
+                write_whole(target, encode(values[name], _type_of(name)), draft)
 
     def read_unit(self, name: str, cells: Cells, unit: int) -> NDArray[Any]:
         """
@@ -230,8 +230,7 @@ class MapStore:
         content = self._read_group()
         content['attributes'][KEY]['counts'] = counts.tolist()
         with explained(self.path):
-            draft = self.path / WORK / HEAD
-            write_whole(draft, self.path / HEAD, json.dumps(content, indent=2).encode())
+            write_whole(self.path / HEAD, json.dumps(content, indent=2), self.path / WORK / HEAD)
             shutil.rmtree(self.path / WORK)
 
     def read_attributes(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ reads.
 from collections.abc import Iterator
 import contextlib
 from pathlib import Path
-import secrets
 import shutil
 import subprocess
 import tempfile
@@ -17,9 +16,9 @@ from typing import NamedTuple
 from ssik_ros.arrays import IntArray
 from ssik_ros.artifact.c import image, image_headers, image_rules, recorded, texts, toolchain
 from ssik_ros.artifact.c.blocks import Arm, layout_header
+from ssik_ros.atomic_files import write_whole
 from ssik_ros.errors import InvalidOption, writing
 from ssik_ros.kernels.native import portable
-from ssik_ros.reach.storage.files import write_whole
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 
 GENERIC = 'ssik'
@@ -297,4 +296,4 @@ def write_file(path: Path, data: bytes) -> None:
     :raises InvalidOption: when it cannot be written.
     """
     with writing(path):
-        write_whole(path.with_name(f'.{path.name}.{secrets.token_hex(8)}'), path, data)
+        write_whole(path, data)

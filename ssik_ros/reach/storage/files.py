@@ -1,7 +1,7 @@
 """
 Read and write the files of a map or data set, which is a folder.
 
-Files are written whole or not at all, and read up to a maximum size. To have only one run write a folder, the caller
+Files are read up to a maximum size. To have only one run write a folder, the caller
 holds the lock :func:`held_by_one_run`. Reading and writing follow symbolic links; a caller that does not want this
 calls :func:`refuse_links` first.
 """
@@ -61,23 +61,6 @@ def read_json(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f'{file.name} holds no mapping')
     return content
-
-
-def write_whole(draft: Path, target: Path, content: bytes) -> None:
-    """
-    Write a file by way of a draft, so that the file exists whole or not at all.
-
-    :param draft: a file on the same disk that is written first and renamed; removed after an error.
-    :param target: the file to create or replace.
-    :param content: the bytes to write.
-    :raises OSError: if the file cannot be written.
-    """
-    try:
-        draft.write_bytes(content)
-        os.replace(draft, target)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def has_bytes(file: Path) -> bool:

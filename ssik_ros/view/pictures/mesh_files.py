@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.atomic_files import drafted
 from ssik_ros.errors import counted, quote
 from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import mesh_file_fault, read_stl, read_triangles
@@ -321,9 +322,8 @@ def _read_one(mesh: MeshFile, most: int, folder: Path, key: str, coal: object) -
         return surface
     packed = np.stack((surface.corners, surface.normals), axis=1).astype(np.float32)
     # A file appears whole or not at all: processes may start at once, and one may end in the middle.
-    with tempfile.NamedTemporaryFile(dir=folder, suffix='.part', delete=False) as file:
+    with drafted(folder / f'{key}.npy') as draft, draft.open('wb') as file:
         np.save(file, packed)
-    os.replace(file.name, folder / f'{key}.npy')
     return ''
 
 
