@@ -6,9 +6,17 @@ Importing this skips a test module on machines without ROS, so it comes before o
 
 from test.made_nodes import node_maker as node_maker, Parameter
 
+from ssik_ros.solvers.options.parameter_file import make_schema
+from ssik_ros.strict_yaml import read_yaml
+
 EVERY_TYPE = 'every_type_parameters.yaml'
 REQUIRED = {'required_gain': 2.0, 'required_labels': ['r']}
 """Values for the parameters of every_type_parameters.yaml that have no default."""
+
+
+def read_schema(path):
+    """Return the schema in a parameter file."""
+    return make_schema(read_yaml(path), str(path))
 
 
 def through_service(name, value, kind=None):

@@ -10,6 +10,7 @@ from test.ros.parameter_nodes import (
     declarations,
     EVERY_TYPE,
     node_maker,
+    read_schema,
     REQUIRED,
     through_service,
     values_of,
@@ -26,7 +27,7 @@ from rclpy.parameter import Parameter
 
 from ssik_ros.ros.parameters.integer_parameters import accept_integers, parameter_overrides
 from ssik_ros.ros.parameters.parameter_listener import follow_changes, ParamListener
-from ssik_ros.solvers.options.parameter_file import load_schema, make_schema, read_schema
+from ssik_ros.solvers.options.parameter_file import load_schema, make_schema
 from ssik_ros.strict_yaml import parse_yaml
 
 pytestmark = pytest.mark.ros

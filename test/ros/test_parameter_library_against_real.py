@@ -14,6 +14,7 @@ from test.ros.parameter_nodes import (
     declarations,
     EVERY_TYPE,
     node_maker,
+    read_schema,
     REQUIRED,
     through_service,
     values_of,
@@ -25,7 +26,6 @@ from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 
 from ssik_ros.ros.parameters.parameter_listener import ParamListener
-from ssik_ros.solvers.options.parameter_file import read_schema
 
 generator = pytest.importorskip(
     'generate_parameter_library_py.generate_python_module',

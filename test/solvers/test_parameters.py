@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
-from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter
-from ssik_ros.solvers.options.parameter_file import load_schema, make_schema, read_schema
+from ssik_ros.errors import ConfigError, InvalidParameter
+from ssik_ros.solvers.options.parameter_file import load_schema, make_schema
 from ssik_ros.solvers.options.parameters import ParameterSchema, REQUIRED
 from ssik_ros.solvers.registry import make_options, SOLVERS
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
@@ -261,11 +261,6 @@ def test_a_malformed_schema_is_an_error_with_file_and_line(leaf, message):
 def test_a_schema_has_one_root_key():
     with pytest.raises(ConfigError, match='exactly one root key'):
         make_schema({'a': {}, 'b': {}}, 'schema.yaml')
-
-
-def test_a_missing_parameter_file_is_named(tmp_path):
-    with pytest.raises(DescriptionNotFound, match=r'nowhere\.yaml'):
-        read_schema(tmp_path / 'nowhere.yaml')
 
 
 def test_a_missing_packaged_parameter_file_is_named():

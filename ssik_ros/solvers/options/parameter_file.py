@@ -8,7 +8,6 @@ parameters. Maps (``__map_...``) are refused.
 from collections.abc import Iterator, Mapping
 import dataclasses
 import functools
-from pathlib import Path
 import pkgutil
 import re
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from ssik_ros.errors import ConfigError, quote
 from ssik_ros.solvers.options.parameters import Parameter, ParameterSchema, ParameterType, REQUIRED
 from ssik_ros.solvers.options.validators import make_validator, RULES, Validator
-from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
+from ssik_ros.strict_yaml import location, parse_yaml
 
 _TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
 _SIZED = ('string', 'int_array', 'double_array', 'string_array')
@@ -35,17 +34,6 @@ _EXCLUSIVE = {
     'element_bounds': {'lower_element_bounds', 'upper_element_bounds'},
 }
 """Two-sided validators, and the one-sided validators that exclude them."""
-
-
-def read_schema(path: str | Path) -> ParameterSchema:
-    """
-    Return the schema in a parameter file.
-
-    :param path: a YAML file in generate_parameter_library syntax.
-    :raises DescriptionNotFound: if the file does not exist.
-    :raises ConfigError: if the file is malformed; the text has file and line.
-    """
-    return make_schema(read_yaml(path), str(path))
 
 
 @functools.cache
