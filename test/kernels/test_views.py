@@ -3,7 +3,10 @@
 from typing import Annotated, NamedTuple
 
 import numpy as np
+import pytest
 
+from ssik_ros.kernels.closed_form.certification import certify
+from ssik_ros.kernels.closed_form.singular import singular_refinement
 from ssik_ros.kernels.rows.views import Floats, Memory
 
 
@@ -77,3 +80,14 @@ def test_a_field_without_sides_is_an_argument_of_the_view():
     assert seen.label == 'label'
     assert seen.row.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert LABELLED.start('row', 4) == 0
+
+
+@pytest.mark.parametrize('n', [1, 6, 7])
+def test_the_scratch_of_a_refinement_begins_with_that_of_a_certification(n):
+    """Kernels of both see the same array."""
+    array = np.arange(float(singular_refinement.scratch_size(n)))
+    refined, certified = (
+        module.SCRATCH.show(array, n) for module in (singular_refinement, certify)
+    )
+    for refinement, certification in zip(refined, certified, strict=False):
+        assert np.array_equal(refinement, certification)
