@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from ssik_ros.errors import SsikError
-from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.browser.page_panels import BasePage
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
@@ -17,7 +17,7 @@ Work = Callable[['BackgroundJob'], Callable[[], None]]
 class BackgroundJob:
     """Runs one job at a time in a thread, and hands the result to the thread of the session."""
 
-    def __init__(self, page: Host[Any], say: Callable[[str], None]) -> None:
+    def __init__(self, page: BasePage[Any], say: Callable[[str], None]) -> None:
         """
         Begin without a job.
 

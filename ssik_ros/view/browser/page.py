@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ssik_ros.errors import quote
-from ssik_ros.view.browser.page_panels import Host, Panel, Shown
+from ssik_ros.view.browser.page_panels import BasePage, Panel, Shown
 from ssik_ros.view.browser.private_server import LOCAL
 from ssik_ros.view.browser.tabs import make_panels
 
 
-class Page(Host[Shown]):
+class Page(BasePage[Shown]):
     """A page that shows one session to any number of browsers, which all see and move the same robot."""
 
     def _make_panels(self) -> Sequence[Panel]:

@@ -48,8 +48,8 @@ class Extras(NamedTuple):
     cloud: ReachCloud | None = None
 
 
-class Host(ABC, Generic[Shown]):
-    """A page that shows one session to any number of browsers, without its panels: server, scene, handles and events."""
+class BasePage(ABC, Generic[Shown]):
+    """The part of a page that does not know its panels: server, scene, handles and events."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ class Panel:
         """Update the parts that are slow to draw or need branches and contacts; called when no event waits."""
 
 
-def post_change(page: Host[Any], handle: Any, react: Callable[[Any], object]) -> None:
+def post_change(page: BasePage[Any], handle: Any, react: Callable[[Any], object]) -> None:
     """
     Post an event with the new value whenever a user changes a control.
 
@@ -315,7 +315,7 @@ def post_change(page: Host[Any], handle: Any, react: Callable[[Any], object]) ->
     on_change(handle, lambda value: page.post(lambda: react(value)))
 
 
-def post_refresh(page: Host[Any], handle: Any) -> None:
+def post_refresh(page: BasePage[Any], handle: Any) -> None:
     """
     Update the page whenever a user changes a control, whose value the panels read.
 

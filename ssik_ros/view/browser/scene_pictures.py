@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_event
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import BasePage, Panel
 from ssik_ros.view.pictures.robot_pictures import write_png
 from ssik_ros.view.sessions.posture_session import PostureSession
 
@@ -19,7 +19,7 @@ FILE = 'robot.png'
 class PicturePanel(Panel):
     """A button that saves the scene as a PNG, as the browser in which it is pressed shows it."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the button.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import BasePage, Panel
 from ssik_ros.view.browser.panels.branch_panel import BranchPanel
 from ssik_ros.view.browser.panels.camera_panel import CameraPanel
 from ssik_ros.view.browser.panels.copy_panel import CopyPanel
@@ -28,7 +28,7 @@ MakePanel = Callable[[Any], Panel]
 """Makes a panel of a page whose session has the kind that the panel needs."""
 
 
-def make_panels(page: Host[Any]) -> list[Panel]:
+def make_panels(page: BasePage[Any]) -> list[Panel]:
     """
     Make the status line, the camera buttons and all tabs with their panels; return the panels in the order of the page.
 
@@ -42,7 +42,7 @@ def make_panels(page: Host[Any]) -> list[Panel]:
     return panels
 
 
-def list_tabs(page: Host[Any]) -> dict[str, Sequence[MakePanel]]:
+def list_tabs(page: BasePage[Any]) -> dict[str, Sequence[MakePanel]]:
     """
     Return the classes of the panels in each tab, by the tab's title.
 

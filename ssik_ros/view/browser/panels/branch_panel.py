@@ -14,7 +14,7 @@ from ssik_ros.view.branch_table import (
 )
 from ssik_ros.view.browser.controls import on_change, on_choice
 from ssik_ros.view.browser.link_meshes import page_colour
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change, post_refresh
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_change, post_refresh
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
@@ -33,7 +33,7 @@ class BranchPanel(Panel):
     posture.
     """
 
-    def __init__(self, page: Host[Session]) -> None:
+    def __init__(self, page: BasePage[Session]) -> None:
         """
         Make the controls.
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from ssik_ros.view.browser.controls import on_event
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import BasePage, Panel
 from ssik_ros.view.browser.scenery import turn_camera
 from ssik_ros.view.sessions.posture_session import PostureSession
 
@@ -18,7 +18,7 @@ TARGET_BOX = 0.3
 class CameraPanel(Panel):
     """Two buttons with keys that move the camera, only in the browser in which they are pressed."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the buttons and keys.
 

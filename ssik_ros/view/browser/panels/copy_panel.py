@@ -3,7 +3,7 @@
 import html
 
 from ssik_ros.errors import SsikError
-from ssik_ros.view.browser.page_panels import Host, Panel, post_refresh
+from ssik_ros.view.browser.page_panels import BasePage, Panel, post_refresh
 from ssik_ros.view.copied_commands import COMMANDS
 from ssik_ros.view.sessions.session import Session
 
@@ -11,7 +11,7 @@ from ssik_ros.view.sessions.session import Session
 class CopyPanel(Panel):
     """A choice of the kind of text, the text itself, and a button that copies it."""
 
-    def __init__(self, page: Host[Session]) -> None:
+    def __init__(self, page: BasePage[Session]) -> None:
         """
         Make the controls.
 

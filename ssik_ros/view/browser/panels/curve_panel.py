@@ -8,7 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import line_segments, link_poses, page_colour, SceneLines
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_change
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.sessions.session import Session
 
@@ -23,7 +23,7 @@ ON_CURVE_DISTANCE = 0.15
 class CurvePanel(Panel):
     """Sliders that move the arm along its self-motions (curves of postures that all reach the target)."""
 
-    def __init__(self, page: Host[Session]) -> None:
+    def __init__(self, page: BasePage[Session]) -> None:
         """
         Make the sliders, hidden until there are curves.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host, Panel, post_change
+from ssik_ros.view.browser.page_panels import BasePage, Panel, post_change
 from ssik_ros.view.limit_room import find_room, from_unit, in_unit, LimitRoom, short, UNITS
 from ssik_ros.view.relaxations import are_angles
 from ssik_ros.view.sessions.posture_session import PostureSession
@@ -24,7 +24,7 @@ HINTS = {LimitRoom.FREE: '', LimitRoom.NEAR: 'near a limit', LimitRoom.AT: 'at a
 class JointPanel(Panel):
     """Bars and sliders of all joint variables that a user moves; angles in radians or degrees."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the bars and sliders.
 

@@ -5,7 +5,7 @@ import numpy as np
 from ssik_ros.model.collision.scene import NearestPair
 from ssik_ros.server.requests.refusals import RequestRefused
 from ssik_ros.view.browser.link_meshes import page_colour, page_pose, SceneLines
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_refresh
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_refresh
 from ssik_ros.view.limit_room import short
 from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import Session
@@ -23,7 +23,7 @@ COLOUR, WARNING = page_colour((0.3, 0.55, 0.85)), page_colour((0.95, 0.55, 0.15)
 class MeasurePanel(Panel):
     """Draws the manipulability ellipsoid and the nearest pair of bodies, each if its box is ticked."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the controls and the shapes, hidden.
 

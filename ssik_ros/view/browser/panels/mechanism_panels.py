@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_change
 from ssik_ros.view.sessions.loop_session import LoopSession
 from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 
@@ -10,7 +10,7 @@ from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 class LoopPanel(Panel):
     """The panel of a mechanism with loops: a switch for each target's orientation, and the time of the last solve."""
 
-    def __init__(self, page: Host[LoopSession]) -> None:
+    def __init__(self, page: BasePage[LoopSession]) -> None:
         """
         Make for each target a switch that says whether its orientation counts.
 
@@ -36,7 +36,7 @@ class LoopPanel(Panel):
 class TaskPanel(Panel):
     """The panel of task sets: a switch for each task set, the highest priority first, and whether it is met."""
 
-    def __init__(self, page: Host[TaskSession]) -> None:
+    def __init__(self, page: BasePage[TaskSession]) -> None:
         """
         Make for each task set a switch that says whether it counts.
 

@@ -12,7 +12,7 @@ from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.view.browser.controls import on_event, on_press
 from ssik_ros.view.browser.link_meshes import add_obstacle, page_colour, page_pose
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_refresh
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_refresh
 from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.sessions.posture_session import PostureSession
@@ -32,7 +32,7 @@ OBSTACLE_HANDLE = 0.18
 class ObstaclePanel(Panel):
     """Adds and removes obstacles, and draws them."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the controls, and the handle of the chosen obstacle.
 

@@ -15,7 +15,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_change, on_event, on_press
 from ssik_ros.view.browser.link_meshes import add_tip_lines
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import BasePage, Panel
 from ssik_ros.view.browser.scene_pictures import on_white
 from ssik_ros.view.copied_commands import write_path_python
 from ssik_ros.view.pictures.robot_pictures import save_animation
@@ -42,7 +42,7 @@ FILM_RATE, FILM_WIDTH, MOST_PICTURES = 10.0, 480, 60
 class PathPanel(Panel):
     """Plays and saves the joint path of a page; its controls are hidden while the page has no path."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the controls.
 

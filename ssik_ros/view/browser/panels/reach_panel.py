@@ -5,7 +5,7 @@ import numpy as np
 from ssik_ros.reach.reach_map import MEASURES
 from ssik_ros.reach.store import STATUS
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import BasePage, Panel
 from ssik_ros.view.sessions.posture_session import PostureSession
 
 LEGEND = 'Most orientations: green reachable, yellow unknown, red colliding'
@@ -15,7 +15,7 @@ CUTS = {'nothing': -1, 'x': 0, 'y': 1, 'z': 2}
 class ReachPanel(Panel):
     """Controls of the cloud: the measure that colours it, the least shown value, and the part that is cut away."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the controls and draw the cloud.
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from ssik_ros.view.browser.controls import on_press
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain
 from ssik_ros.view.reasons import DETAILS_TITLE, find_reason, HELP_TITLE, REACHED, TAKE_BACK
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import Remedy
@@ -18,7 +18,7 @@ class ReasonPanel(Panel):
     The cause itself is in the status line of the page.
     """
 
-    def __init__(self, page: Host[Session]) -> None:
+    def __init__(self, page: BasePage[Session]) -> None:
         """
         Make the controls.
 

@@ -10,7 +10,7 @@ from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import RobotMeshes, SEGMENTS
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.page_panels import BasePage, plain
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.relaxations import Relaxations
@@ -68,7 +68,7 @@ class RealRobot(Protocol):
 class RobotPanel:
     """Shows the real robot as a transparent blue one, grey if its state is old, and sends the shown posture to it."""
 
-    def __init__(self, page: Host[Session], robot: RealRobot) -> None:
+    def __init__(self, page: BasePage[Session], robot: RealRobot) -> None:
         """
         Make the meshes and the controls, below the tabs, so that the stop button is always visible.
 

@@ -11,7 +11,7 @@ from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.view.browser.controls import on_change, on_event
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_change
 from ssik_ros.view.cases import make_case
 from ssik_ros.view.sessions.posture_session import SolveOutcome
 from ssik_ros.view.sessions.session import Session
@@ -25,7 +25,7 @@ COLOURS = ('#1864ab', '#e8590c')
 class SolverPanel(Panel):
     """Chooses the solver and its parameters, and plots times and iterations of the last solves."""
 
-    def __init__(self, page: Host[Session]) -> None:
+    def __init__(self, page: BasePage[Session]) -> None:
         """
         Make the controls.
 

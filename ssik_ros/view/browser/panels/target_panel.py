@@ -3,7 +3,7 @@
 import numpy as np
 
 from ssik_ros.view.browser.controls import on_change, on_choice, on_press
-from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change, post_refresh
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain, post_change, post_refresh
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.reasons import AT_TARGET, describe_cause, NOT_AT_TARGET
 from ssik_ros.view.sessions.posture_session import BEGIN, PostureSession
@@ -20,7 +20,7 @@ LOOPS_FOLLOW = ' The whole robot follows, and its loops stay closed.'
 class StatusPanel(Panel):
     """The status line of the page: whether the posture reaches the target, the cause if not, and colliding bodies."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the line.
 
@@ -58,7 +58,7 @@ class StatusPanel(Panel):
 class TargetPanel(Panel):
     """Texts of the target poses and joints to copy and paste, and buttons for home, a random posture and undo."""
 
-    def __init__(self, page: Host[PostureSession]) -> None:
+    def __init__(self, page: BasePage[PostureSession]) -> None:
         """
         Make the controls.
 

@@ -12,7 +12,7 @@ from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import line_segments, page_colour, page_pose
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import BasePage, Panel, plain
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import (
@@ -32,7 +32,7 @@ LINE = page_colour((0.55, 0.55, 0.6))
 class WaypointPanel(Panel):
     """Records waypoints and plans a joint path through them; PathPanel plays the path."""
 
-    def __init__(self, page: Host[Session]) -> None:
+    def __init__(self, page: BasePage[Session]) -> None:
         """
         Make the controls.
 
