@@ -38,7 +38,7 @@ class LiveDouble:
 class SenderDouble:
     """Keeps the goals that it should send."""
 
-    name, problem, status = 'goal', '', ''
+    name, problem, status, had_receiver = 'goal', '', '', True
 
     def __init__(self):
         self.motions, self.stops, self.steps = [], [], []
@@ -132,3 +132,10 @@ def test_after_another_robot_description_nothing_is_sent(running):
     with pytest.raises(SolverError, match='Another robot description'):
         running.real.send(HOME, 5.0)
     assert len(running.sender.motions) == 1
+
+
+def test_without_a_receiver_no_state_is_read(running):
+    running.live.find = None
+    running.sender.had_receiver = False
+    running.real.step()
+    assert not running.sender.steps

@@ -116,6 +116,11 @@ class GoalSender:
         return self._problem or (self._channel.problem if self._channel else '')
 
     @property
+    def had_receiver(self) -> bool:
+        """Return whether a receiver has ever been there."""
+        return self._channel is not None
+
+    @property
     def status(self) -> str:
         """Return the state of the last goal as text; empty before the first goal."""
         return self._channel.status if self._channel else ''

@@ -97,8 +97,9 @@ class RunningGroup:
         self._sender.look()
 
     def step(self) -> None:
-        """Continue sending a goal; called often."""
-        self._sender.step(*self._checked())
+        """Continue sending a goal; called often. Without a receiver, nothing is read or sent."""
+        if self._sender.had_receiver:
+            self._sender.step(*self._checked())
 
     def where(self) -> Whereabouts:
         """

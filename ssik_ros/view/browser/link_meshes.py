@@ -194,6 +194,8 @@ class RobotMeshes:
         self._robot = solids.robot
         self.root = scene.add_frame(name, show_axes=False)
         self._frames, self._meshes = {}, {}
+        self._poses = np.full((len(solids.robot.tree.link_names), 4, 4), np.nan)
+        self._marks: dict[str, Colour] = {}
         for link, parts in solids.by_link():
             self._frames[link] = scene.add_frame(f'{name}/{link}', show_axes=False)
             self._meshes[link] = [
@@ -211,20 +213,28 @@ class RobotMeshes:
 
     def place(self, state: FullState) -> None:
         """
-        Move the meshes to the poses of the links in a state.
+        Move the meshes to the poses of the links in a state; links that have their pose already stay untouched.
 
         :param state: full state of the robot.
         """
-        poses = link_poses(self._robot, state)
+        before, self._poses = self._poses, link_poses(self._robot, state)
+        are_moved = (self._poses != before).any(axis=(1, 2))
         for link, frame in self._frames.items():
-            frame.wxyz, frame.position = page_pose(poses[self._robot.tree.link(link)])
+            place = self._robot.tree.link(link)
+            if are_moved[place]:
+                frame.wxyz, frame.position = page_pose(self._poses[place])
 
     def mark(self, colours: dict[str, Colour]) -> None:
         """
         Give some links other colours; all other links get back the colours of their materials.
 
+        The same colours as in the last call change nothing.
+
         :param colours: colour by name of the link.
         """
+        if colours == self._marks:
+            return
+        self._marks = dict(colours)
         wanted = {link: page_colour(colour) for link, colour in colours.items()}
         for link, parts in self._meshes.items():
             for mesh, material_colour in parts:
