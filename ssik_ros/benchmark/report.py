@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 import dataclasses
+import functools
 import io
 import json
 from typing import Any
@@ -58,7 +59,7 @@ _SERVER_CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
 """More columns for solvers that are services; the other times are then round trips."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BenchmarkReport:
     """The results of one benchmark: runs of all solvers, with robot, requests and machine."""
 
@@ -74,7 +75,7 @@ class BenchmarkReport:
     published: tuple[PublishedFigure, ...] = ()
     """Figures that others published for the same robot."""
 
-    @property
+    @functools.cached_property
     def summaries(self) -> tuple[tuple[SolverRun, RunSummary], ...]:
         """Return each run with its statistics."""
         return tuple((run, summarise(run)) for run in self.runs)

@@ -21,6 +21,7 @@ from ssik_ros.benchmark.report import (
     make_json,
     make_markdown,
     make_table,
+    make_text,
 )
 from ssik_ros.benchmark.session import prepare_benchmark, write_results
 from ssik_ros.benchmark.summary import summarise
@@ -217,6 +218,16 @@ def test_the_description_names_machine_versions_and_what_did_not_run(mixed, abse
     assert 'numpy' in text
     assert 'absent: not installed: it is somebody else[s].' in text
     assert 'mixed: called 1 result solved that did not hold.' in text
+
+
+def test_the_statistics_of_a_run_are_computed_once(mixed, absent, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        'ssik_ros.benchmark.report.summarise', lambda run: seen.append(run) or summarise(run)
+    )
+    report = make_report(mixed, absent)
+    assert make_text(report) and make_markdown([report]) and make_json([report])
+    assert report.false_claims and seen == [mixed, absent]
 
 
 def test_markdown_has_a_table_that_says_what_is_published(mixed):
