@@ -220,13 +220,14 @@ def read_number(name: str, value: Any) -> float:
     return number
 
 
-def read_count(name: str, value: Any, least: int = 0) -> int:
+def read_count(name: str, value: Any, least: int = 0, most: int | None = None) -> int:
     """
-    Return an argument as an int of at least ``least``.
+    Return an argument as an int from ``least`` to ``most``.
 
     :param name: the argument, for messages.
     :param value: an integer of Python or numpy; True and 1.0 are refused.
     :param least: smallest allowed value.
+    :param most: largest allowed value; None for no limit.
     :raises InvalidOption: for anything else.
     """
     number = as_integer(value)
@@ -234,6 +235,8 @@ def read_count(name: str, value: Any, least: int = 0) -> int:
         refuse(name, value, 'a whole number')
     if number < least:
         refuse(name, value, f'at least {least}')
+    if most is not None and number > most:
+        refuse(name, value, f'at most {most}')
     return number
 
 

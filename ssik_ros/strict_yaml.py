@@ -195,9 +195,13 @@ class EntryReader:
             self.refuse(key, f'is not true or false but {shorten(repr(value))}')
         return value
 
+    def number(self, key: str) -> float:
+        """Return the value of a key as a float; raise ConfigError if it is not a finite number."""
+        return finite_number(self.entry[key], self.where(key), quote(key))
+
     def positive(self, key: str) -> float:
         """Return the value of a key as a float; raise ConfigError if it is negative or not finite."""
-        number = finite_number(self.entry[key], self.where(key), quote(key))
+        number = self.number(key)
         if number < 0.0:
             self.refuse(key, f'is negative: {number:g}')
         return number

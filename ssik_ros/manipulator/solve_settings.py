@@ -235,10 +235,7 @@ def _flag(name: str, value: bool) -> bool:
 
 
 def _samples(name: str, value: int) -> int:
-    count = read_count(name, value, 1)
-    if count > MOST_SAMPLES:
-        refuse(name, value, f'at most {MOST_SAMPLES}')
-    return count
+    return read_count(name, value, 1, MOST_SAMPLES)
 
 
 def _time(name: str, value: float) -> float:

@@ -166,8 +166,7 @@ class UrdfRobot:
         :raises DimensionMismatch: for another number of positions than of :attr:`active_joints`.
         :raises InvalidOption: for ``steps`` outside 1 to 1,000,000.
         """
-        if not 1 <= read_count('steps', steps) <= MOST_STEPS:
-            refuse('steps', steps, f'from 1 to {MOST_STEPS}')
+        read_count('steps', steps, 1, MOST_STEPS)
         if active is None:
             active = {}
         elif not isinstance(active, Mapping):

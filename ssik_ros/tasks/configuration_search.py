@@ -91,9 +91,7 @@ class SearchOptions:
                 weights = read_numbers(name, given, (size,))
                 if not ((weights >= 0.0) & (weights < math.inf)).all():
                     raise InvalidOption(f'{name} needs finite numbers >= 0, not {shown(given)}.')
-        read_count('workers', self.workers, least=1)
-        if self.workers > MOST_WORKERS:
-            refuse('workers', self.workers, f'at most {MOST_WORKERS}')
+        read_count('workers', self.workers, 1, MOST_WORKERS)
         if self.validate is not None and not callable(self.validate):
             refuse('validate', self.validate, 'a function of a configuration')
 

@@ -238,10 +238,6 @@ class _Reader(EntryReader):
             self.refuse(key, f'is beyond {LARGEST_INTEGER}')
         return value
 
-    def number(self, key: str) -> float:
-        """Return the value of a key as a float; raise ConfigError if it is not finite."""
-        return finite_number(self.entry[key], self.place, repr(key))
-
     def member(self, key: str, environment: ObjectTable) -> IkObject:
         """Return the object that the value of a key names; raise ConfigError for an unknown one."""
         name = self.entry[key]

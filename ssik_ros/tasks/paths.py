@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_listed, read_count, read_float, read_numbers, shown
+from ssik_ros.arguments import check_listed, read_count, read_float, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote, RequestError
 from ssik_ros.kernels.tasks import handling
@@ -167,8 +167,7 @@ class Walk:
         :raises InvalidOption: for fewer than 2 or more than a million points.
         :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
         """
-        if not 2 <= read_count('points', points) <= MOST_POINTS:
-            raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
+        read_count('points', points, 2, MOST_POINTS)
         start, end = self.at, self.target.transform()
         poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
         return self._run(poses, keep_first=True)

@@ -92,6 +92,14 @@ def test_a_value_of_another_kind_is_named(read, value, wanted):
         read('it', value)
 
 
+def test_a_count_has_a_least_and_a_largest_value():
+    assert [read_count('it', number, 2, 4) for number in (2, 3, 4)] == [2, 3, 4]
+    with pytest.raises(InvalidOption, match=r'^it must be at least 2, not 1'):
+        read_count('it', 1, 2, 4)
+    with pytest.raises(InvalidOption, match=r'^it must be at most 4, not 5'):
+        read_count('it', 5, 2, 4)
+
+
 @pytest.fixture(scope='module')
 def arm():
     return Manipulator.from_prebuilt('panda')

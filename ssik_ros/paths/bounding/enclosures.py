@@ -38,11 +38,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import chosen_rows, FloatArray, IntArray
+from ssik_ros.arrays import BoolArray, chosen_rows, FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain, SerialChain
 from ssik_ros.paths.bounding.wrist_arms import (
-    BoolArray,
     BOUND_ROUNDING,
     ParameterCells,
     Rows,

@@ -32,12 +32,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, joined_rows, TURN, whole_turns
+from ssik_ros.arrays import BoolArray, FloatArray, IntArray, joined_rows, TURN, whole_turns
 from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes
-from ssik_ros.paths.bounding.wrist_arms import BoolArray, BOUND_ROUNDING, ParameterCells, WristArm
+from ssik_ros.paths.bounding.wrist_arms import BOUND_ROUNDING, ParameterCells, WristArm
 from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 

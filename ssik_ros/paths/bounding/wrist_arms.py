@@ -36,16 +36,15 @@ cover rounding errors, which are far smaller.
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import chosen_rows, FloatArray, IntArray
+from ssik_ros.arrays import BoolArray, chosen_rows, FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.rotations import rotations
 from ssik_ros.paths.tool_chain import ToolChain
 
-BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 Rows = IntArray | BoolArray | slice
 
 MEETING = 1e-9

@@ -83,9 +83,7 @@ class ClosedChainOptions:
         ):
             read_choice(name, getattr(self, name), choices)
         for name in ('max_iterations', 'escapes', 'restarts', 'seed'):
-            value = getattr(self, name)
-            if read_count(name, value) >= 2**63:
-                refuse(name, value, 'below 2^63')
+            read_count(name, getattr(self, name), most=2**63 - 1)
         for name in _NUMBERS:
             value = getattr(self, name)
             number = read_float(name, value)

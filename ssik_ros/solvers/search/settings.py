@@ -50,7 +50,8 @@ METHODS = ('adaptive', 'chan', 'wampler', 'sugihara')
 DEFAULT_K = {'chan': 1.0, 'wampler': 1e-4, 'sugihara': 1e-4, 'adaptive': 0.01}
 FIRST_SEED = 0x5331C0DE
 """Default seed of the deterministic sequences."""
-LARGEST_RANDOM_SEED = 2**52
+LARGEST_INTEGER = 2**52 - 1
+"""Largest number of iterations, searches and seed."""
 LARGEST_STEP = {'newton': 1.5, 'gauss': 1.5}
 OTHER_STEP = 2.0
 """Longest step of a revolute joint [rad] for other laws. Beyond it, the linear model has no meaning."""
@@ -128,9 +129,9 @@ class SearchSettings:
     def __post_init__(self) -> None:
         """Raise InvalidOption for a wrong value, and DimensionMismatch for a ``sample_range`` of another size."""
         for name, least in (('ilimit', 1), ('slimit', 1)):
-            _require_integer(name, getattr(self, name), least)
+            read_count(name, getattr(self, name), least, LARGEST_INTEGER)
         if self.seed is not None:
-            _require_integer('seed', self.seed, 0)
+            read_count('seed', self.seed, most=LARGEST_INTEGER)
         for name in ('tol', 'tolerance', 'pos_tol', 'rot_tol', 'max_step'):
             _require_number(name, getattr(self, name), positive=True, infinite=name[:3] == 'tol')
         for name in ('k', 'pinv_damping', 'kq', 'km', 'kp', 'ps'):
@@ -411,11 +412,6 @@ def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> Flo
             ball = problem.variable_kind[v] > layout.LINEAR
             result[v] = array[at : at + 3].mean() if ball else array[at]
     return result
-
-
-def _require_integer(name: str, value: Any, least: int) -> None:
-    if read_count(name, value, least) >= LARGEST_RANDOM_SEED:
-        refuse(name, value, 'below 2^52')
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:

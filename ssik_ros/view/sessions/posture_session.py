@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import finite_range, FloatArray, IntArray
 from ssik_ros.errors import InvalidTarget, quote
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.collision.scene import Contact, NearestPair
@@ -107,8 +107,7 @@ class PostureSession(ABC):
 
     def random_joints(self) -> FloatArray:
         """Return a random posture (n) [rad or m]; each session draws the same sequence."""
-        bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
-        drawn: FloatArray = self._rng.uniform(bounds[0], bounds[1])
+        drawn: FloatArray = self._rng.uniform(*finite_range(self.lower, self.upper))
         return drawn
 
     def _lead(self, names: Sequence[str]) -> None:
