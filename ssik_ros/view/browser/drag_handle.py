@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.view.browser.controls import on_event
 from ssik_ros.view.browser.link_meshes import page_pose, read_page_pose
 
 
@@ -32,7 +33,7 @@ class DragHandle:
         """Whether a user holds the handle in any browser."""
         self._drags = 0
         self.node = scene.add_transform_controls(name, scale=size, depth_test=False)
-        self.node.on_update(self._on_update)
+        on_event(self.node.on_update, self._drag)
 
     def place(self, pose: FloatArray) -> None:
         """
@@ -43,7 +44,7 @@ class DragHandle:
         if not self.is_held:
             self.node.wxyz, self.node.position = page_pose(pose)
 
-    async def _on_update(self, event: Any) -> None:
+    def _drag(self, event: Any) -> None:
         """Post an event with the pose of the dragged handle; viser calls this in its own thread."""
         # viser sends the end of a drag also for a browser that disconnects in the middle of it.
         self.is_held = event.phase != 'end'

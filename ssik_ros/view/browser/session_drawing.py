@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.view.browser.controls import on_event
 from ssik_ros.view.browser.ghost_labels import GhostLabels
 from ssik_ros.view.browser.link_meshes import (
     GhostMeshes,
@@ -65,7 +66,7 @@ class SessionDrawing:
         self.ghosts = GhostMeshes(scene, solids, colours) if colours else None
         """The ghosts; None if the session has no branches."""
         for mesh in self.ghosts.meshes.values() if self.ghosts is not None else ():
-            mesh.on_click(self._click)
+            on_event(mesh.on_click, self._click)
         self._bodies: RobotMeshes | None = None
         self.shows_ghosts = not (isinstance(session, Session) and session.is_redundant)
         """Whether branches are drawn; not at first where they are samples, in which the robot would be lost."""
@@ -109,7 +110,7 @@ class SessionDrawing:
         robot = self._origin_bounds() + self._skin
         return box_around(np.concatenate((robot, self.target_bounds(TARGET_HANDLE))))
 
-    async def _click(self, event: Any) -> None:
+    def _click(self, event: Any) -> None:
         if event.instance_index is not None:
             self._on_ghost(event.instance_index)
 

@@ -30,6 +30,16 @@ class StatusPanel(Panel):
         self._line = gui.add_markdown('')
 
     def show(self, session: PostureSession) -> None:
+        self._line.content = self._describe(session)
+
+    def show_details(self, session: PostureSession) -> None:
+        pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
+        collisions = f'\n\n**In collision:** {plain(pairs)}.' if pairs else ''
+        # Now the branches are known, too.
+        self._line.content = self._describe(session) + collisions
+
+    def _describe(self, session: PostureSession) -> str:
+        """Return the line as Markdown, without collisions."""
         outcome = session.outcome
         note = f'\n\n**Not done.** {plain(self._page.note)}' if self._page.note else ''
         how = AT_TARGET if outcome.solved else NOT_AT_TARGET
@@ -45,14 +55,7 @@ class StatusPanel(Panel):
                 text += NUMBERED if is_drawn else LISTED
         elif outcome is BEGIN:
             text += LOOPS_FOLLOW
-        self._line.content = f'**{how}** {plain(text)}{note}'
-
-    def show_details(self, session: PostureSession) -> None:
-        # Now the branches are known, too.
-        self.show(session)
-        pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
-        if pairs:
-            self._line.content += f'\n\n**In collision:** {plain(pairs)}.'
+        return f'**{how}** {plain(text)}{note}'
 
 
 class TargetPanel(Panel):
