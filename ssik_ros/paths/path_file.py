@@ -68,7 +68,7 @@ def read_problem(path: str | Path) -> PathProblem:
     robot = _read_robot(data, path)
     group = _read_group(data, robot, path)
     locked = dict(checked_mapping(data.get('locked') or {}, str(path), 'locked'))
-    poses = read_waypoints(path.parent / str(_needed(data, 'waypoints', path)))
+    poses = read_waypoints(path.parent / str(needed(data, 'waypoints', path)))
     return PathProblem(
         name=str(data.get('name', path.stem)),
         robot=robot,
@@ -82,8 +82,14 @@ def read_problem(path: str | Path) -> PathProblem:
     )
 
 
-def _needed(data: Mapping[str, Any], key: str, path: Path) -> Any:
-    """Return the value of a required key; raise ConfigError if the file does not have it."""
+def needed(data: Mapping[str, Any], key: str, path: Path) -> Any:
+    """
+    Return the value of a required key of a file.
+
+    :param data, path: content of the file, and the file.
+    :param key: the key.
+    :raises ConfigError: if the file does not have the key.
+    """
     if key not in data:
         raise ConfigError(f"'{path}' has no key '{key}'.", path=str(path))
     return data[key]
@@ -98,9 +104,19 @@ def _read_robot(data: Mapping[str, Any], path: Path) -> RobotModel:
     if ('robot' in data) == ('urdf' in data):
         raise ConfigError(f"'{path}' names one robot: by robot or by urdf.", path=str(path))
     if 'urdf' in data:
-        srdf = path.parent / str(data['srdf']) if 'srdf' in data else None
-        return load_robot(path.parent / str(data['urdf']), srdf)
+        return load_described(data, path)
     return load_package(find_moveit_config(str(data['robot'])))
+
+
+def load_described(data: Mapping[str, Any], path: Path) -> RobotModel:
+    """
+    Return the robot whose URDF a file names by the key ``urdf``, with the SRDF of the key ``srdf``, if any.
+
+    :param data, path: content of the file, and the file; paths in it are relative to its folder.
+    :raises SsikError: as :func:`load_robot`.
+    """
+    srdf = path.parent / str(data['srdf']) if 'srdf' in data else None
+    return load_robot(path.parent / str(data['urdf']), srdf)
 
 
 def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> JointGroup:
@@ -113,9 +129,7 @@ def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> Joint
     """
     if 'group' in data:
         return robot.group(str(data['group']))
-    return robot.group_from_links(
-        str(_needed(data, 'base', path)), str(_needed(data, 'tip', path))
-    )
+    return robot.group_from_links(str(needed(data, 'base', path)), str(needed(data, 'tip', path)))
 
 
 def _offset(
@@ -286,7 +300,7 @@ def read_box(box: Any, path: Path, index: int) -> WorldObject:
     name = f'box {index + 1}'
     content = checked_mapping(box, str(path), name, ('size', 'xyz', 'rpy', 'name'))
     xyz, rpy = (read_numbers(content.get(key, (0, 0, 0)), 3, path, key) for key in ('xyz', 'rpy'))
-    size = read_numbers(_needed(content, 'size', path), 3, path, 'size')
+    size = read_numbers(needed(content, 'size', path), 3, path, 'size')
     shape = ObjectShape(SolidKind.BOX, size.tolist(), np.eye(4))
     check_shape(shape, name)
     return WorldObject(

@@ -16,10 +16,16 @@ from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.description_files import find_moveit_config, list_shipped_robots
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.loader import load_package, load_robot
+from ssik_ros.model.loader import load_package
 from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.paths.path_file import read_box, read_list, read_numbers
+from ssik_ros.paths.path_file import (
+    load_described,
+    needed,
+    read_box,
+    read_list,
+    read_numbers,
+)
 from ssik_ros.reach.place import PlaceSettings
 from ssik_ros.reach.placement import (
     BaseSpace,
@@ -67,19 +73,16 @@ def read_cell(path: str | Path) -> WorkCell:
     """
     path = Path(path)
     data = checked_mapping(read_yaml(path), str(path), 'a work cell', KEYS)
-    for key in ('arms', 'tasks'):
-        if key not in data:
-            raise ConfigError(f"'{path}' has no key '{key}'.", path=str(path))
+    arms, tasks = (needed(data, key, path) for key in ('arms', 'tasks'))
     world = [
         read_box(box, path, index) for index, box in enumerate(read_list(data, 'boxes', path))
     ]
-    arms = data['arms']
     if not isinstance(arms, Sequence) or isinstance(arms, str) or not 1 <= len(arms) <= 2:
         raise ConfigError(f"'{path}': arms takes a list of one arm or two.", path=str(path))
     return WorkCell(
         name=str(data.get('name', path.stem)),
         arms=tuple(tuple(_read_arm(arm, path, world)) for arm in arms),
-        tasks=read_tasks(path.parent / str(data['tasks'])),
+        tasks=read_tasks(path.parent / str(tasks)),
         settings=_read_settings(data, path),
     )
 
@@ -131,8 +134,7 @@ def _robots(
     if ('robot' in data) == ('urdf' in data):
         raise ConfigError(f"'{path}': an arm names robot or urdf.", path=str(path))
     if 'urdf' in data:
-        srdf = path.parent / str(data['srdf']) if 'srdf' in data else None
-        yield load_robot(path.parent / str(data['urdf']), srdf), None, None
+        yield load_described(data, path), None, None
         return
     given = data['robot']
     names = given if isinstance(given, list) else [given]
