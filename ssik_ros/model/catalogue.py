@@ -240,7 +240,11 @@ def _append_vectors(parent: ElementTree.Element, tag: str, **vectors: Vector) ->
 
 
 def _append_limit(element: ElementTree.Element, joint: CatalogueJoint) -> None:
-    """Append the ``<limit>`` of a joint to its XML element; do nothing for a continuous joint."""
+    """
+    Append the ``<limit>`` of a revolute or prismatic joint to its XML element; do nothing for a continuous joint.
+
+    ``lower`` and ``upper`` are the limits of the joint [rad or m]; effort and velocity are written as unbounded (1e30).
+    """
     if joint.type == 'continuous':
         return
     ElementTree.SubElement(
@@ -272,7 +276,8 @@ def parse_catalogue(content: Any, source: str) -> dict[str, CatalogueArm]:
 
     :param content: the content, as :func:`read_yaml` returns it.
     :param source: the file, for messages.
-    :raises ConfigError: as :func:`read_catalogue`.
+    :raises InvalidParameter: for a missing or misspelt key and a wrong value, with file and line.
+    :raises ConfigError: if an entry is not a mapping.
     """
     arms = _Entry(content, 'catalogue', source).only('arms').entries('arms')
     return {name: _parse_arm(name, entry) for name, entry in arms.items()}

@@ -49,7 +49,10 @@ class GroupBuilder:
 
     def collect_joints(self, group: SrdfGroup, of_groups: Mapping[str, set[str]]) -> set[str]:
         """
-        Return the names of all joints that an SRDF group element describes, by its joints, links, chains and subgroups.
+        Return the names of all joints that an SRDF group element describes, fixed joints included.
+
+        A link adds the joint above it, a chain all its joints, a subgroup the joints of that group. Unknown joints,
+        links and subgroups are ignored.
 
         :param group: the group element.
         :param of_groups: joints of earlier groups, by the name of the group; subgroups are looked up there.
@@ -68,8 +71,9 @@ class GroupBuilder:
         """
         Return a set with the root link if a group contains it; an empty set otherwise.
 
-        A group contains the root link if it names this link, or the virtual joint above it, or if one of its chains
-        turns round there, or if a subgroup contains it.
+        A group contains the root link if it names this link, or the virtual joint above it. Two others contain it: a
+        group with a chain that goes up to the root link and down again, and a group with a subgroup that contains the
+        root link.
 
         :param group: the group element of the SRDF.
         :param srdf: the semantic description.

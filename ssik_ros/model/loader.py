@@ -94,7 +94,9 @@ def load_package(files: MoveItConfig) -> RobotModel:
     Return the robot of a MoveIt configuration.
 
     :param files: the files, from :func:`ssik_ros.model.description_files.find_moveit_config`.
-    :raises SsikError: as :func:`load_robot`.
+    :raises ModelError: when a description is malformed, by name and line.
+    :raises ConfigError: when the joint_limits.yaml is malformed.
+    :raises DescriptionNotFound: when a file does not exist.
     """
     return load_robot(
         files.urdf_path, files.srdf_path, files.joint_limits_path, files.xacro_args or None
@@ -102,7 +104,7 @@ def load_package(files: MoveItConfig) -> RobotModel:
 
 
 def _log(robot: RobotModel) -> None:
-    """Log the first warnings about the files of a robot."""
+    """Log the first MOST_LINES warnings about the files of a robot, and the number of further ones."""
     for warning in robot.warnings[:MOST_LINES]:
         _LOGGER.warning('%s', warning)
     more = len(robot.warnings) - MOST_LINES

@@ -106,9 +106,12 @@ class SerialChain:
         """
         Return the chain from a group's base link to its tip, for a group that has no other joints.
 
-        :param robot, group: as for :meth:`from_group`.
+        :param robot: the robot.
+        :param group: a group with one tip.
         :raises TopologyMismatch: if the group has joints outside the chain.
-        :raises ModelError: as :meth:`from_group`.
+        :raises ModelError: when the group has several tips or none.
+        :raises UnsupportedJoint: for mimic joints, joints with several degrees of freedom, and moving joints on the
+            chain that the group does not have.
         """
         chain = cls.from_group(robot, group)
         if chain.joint_names != group.joint_names:

@@ -66,7 +66,9 @@ class AxisGeometry:
         Return the axes of a chain at zero joint values.
 
         :param chain: the chain.
-        :param parallel, near: tolerances for parallel and for meeting axes, see the fields of this class.
+        :param parallel: largest sine of the angle between axes that count as parallel.
+        :param near: largest distance of axes from a common point at which they count as meeting, relative to the size
+            of the chain.
         """
         slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
         return cls(chain.axes, chain.points, parallel, near, frozenset(slides.tolist()))

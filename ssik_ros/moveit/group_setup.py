@@ -92,7 +92,7 @@ class GroupSetup:
         It is empty if the search fails or the request is malformed. It is also empty without a search for a solver that
         returns all branches itself, and for a chain without a closed form.
 
-        :param poses: (t, 4, 4), as for :meth:`solve`.
+        :param poses: (t, 4, 4) of the tip links in the base frame, or (4, 4) for one tip.
         :param seed: (n,).
         :param locked: value of each held joint by name; None holds the joint at its value in the seed.
         """

@@ -93,7 +93,9 @@ class KinematicsBase:
         search_discretization: float = DEFAULT_SEARCH_DISCRETIZATION,
     ) -> bool:
         """
-        Make the solver and compile its kernels; return whether that worked. If not, log why and set ``reason``.
+        Make the solver and warm it up; return whether that worked.
+
+        If the solver cannot be made, the error is logged, and ``reason`` has its text.
 
         :param robot: the robot.
         :param group_name: name of one of its planning groups.
@@ -123,7 +125,9 @@ class KinematicsBase:
 
     def supports_group(self, group: JointGroup) -> tuple[bool, str]:
         """
-        Return (True, '') if the solver can serve a group, otherwise (False, reason).
+        Make a solver for a group; return (True, '') if that works, otherwise (False, reason).
+
+        Before initialization return False with the reason.
 
         :param group: of the robot of :meth:`initialize`.
         """
@@ -176,11 +180,12 @@ class KinematicsBase:
 
     def set_redundant_joints(self, joints: Sequence[int | str]) -> bool:
         """
-        Choose the redundant joints and set their sampling steps to 0.1 rad or m; return True on success.
+        Replace the choice of redundant joints and set their sampling steps to 0.1 rad or m; return True on success.
 
         If a joint does not exist, or before initialization, change nothing and return False.
 
-        :param joints: indices into the joint names, or names.
+        :param joints: indices into the joint names, or names. In a mixed list names come first. Some methods sample
+            only the first joint.
         """
         names = self.get_joint_names()
         indices = [names.index(j) if j in names else -1 for j in joints if isinstance(j, str)]
@@ -265,6 +270,7 @@ class KinematicsBase:
 
         Only a solver that knows the branches of a pose compares solutions. Any other runs one search, which starts at
         the seed. Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause.
+        If the options allow approximate solutions, the reply has the nearest posture instead, and ``solved`` is True.
 
         :param pose: (4, 4) in the base frame, or (t, 4, 4) for several tips.
         :param seed: (n,).
@@ -301,7 +307,9 @@ class KinematicsBase:
         """
         Search for one solution within a time budget; the arguments cover all forms of MoveIt's ``searchPositionIK``.
 
-        Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause.
+        Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause. If the
+        options allow approximate solutions, the reply has the nearest posture instead, and ``solved`` is True. A
+        request that seems to come from a control loop then gets one step towards the pose, see :mod:`.nearest_steps`.
 
         :param poses: (4, 4) in the base frame, or one for each tip in the order of the tip frames.
         :param seed: (n,).
@@ -338,7 +346,7 @@ class KinematicsBase:
         self, pose: FloatArray, seed: Vector, budget: float, options: KinematicsQueryOptions
     ) -> IkReply | None:
         """
-        Return the step of one control cycle from the seed (n,) towards a pose (4, 4), see :mod:`.nearest_steps`.
+        Return the step of one control cycle from the seed (n,) towards a pose (4, 4), within velocity limits.
 
         Return None if the group has several tips, if joints are locked, or if numbers are invalid. Return None also for
         a request that does not come from a control loop.
@@ -369,7 +377,7 @@ class KinematicsBase:
         options: KinematicsQueryOptions = DEFAULT_OPTIONS,
     ) -> IkReplies:
         """
-        Return several solutions for the poses of all tips, nearest to the seed first.
+        Return several solutions for the poses of all tips, those with the least sum of joint steps from the seed first.
 
         Without discretization these are all branches, if the solver knows them; otherwise different solutions of a
         search. With discretization, the redundant joints are held at sampled values, at steps or at random, and each
@@ -379,8 +387,8 @@ class KinematicsBase:
         :param seed: (n,).
         :param options: MoveIt's options.
         :returns: the solutions; on failure none, with the reason as ``kinematic_error``. A wrong number of poses gives
-            MULTIPLE_TIPS_NOT_SUPPORTED, a bad seed NO_SOLUTION, a sampled slide without limits
-            DISCRETIZATION_NOT_INITIALIZED.
+            MULTIPLE_TIPS_NOT_SUPPORTED, none EMPTY_TIP_POSES, a bad seed NO_SOLUTION. Sampling without redundant
+            joints, without a step, or of a slide without limits gives DISCRETIZATION_NOT_INITIALIZED.
         """
         setup = self._setup
         if setup is None:

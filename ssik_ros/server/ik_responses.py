@@ -122,10 +122,10 @@ def _is_kept_away(
     request: IkRequest, resolved: ResolvedRequest, result: IkResult, spent_ns: int
 ) -> bool:
     """
-    Return whether only constraints and collision checks prevent a solution: solve again without them.
+    Solve again without constraints and collision checks; return whether this search finds a solution.
 
-    The second solve takes the time left of the budget. Return False without solving if no time is left, or if the cause
-    of the failure cannot be the constraints.
+    The second solve takes the time left of the budget, after ``spent_ns`` [ns]. Return False without solving if no time
+    is left, or if the cause of the failure cannot be the constraints.
     """
     if result.cause not in _PERHAPS_CONSTRAINTS:
         return False

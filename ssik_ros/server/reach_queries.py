@@ -104,7 +104,11 @@ class ReachQueries:
         return ReachResponse(*said, chain.base_link, chain.tip_link, result)
 
     def _read(self, request: ReachRequest, current: FullState) -> FloatArray:
-        """Return the poses (m, 4, 4) of a request in the base link of the map; refuse invalid or too many poses."""
+        """
+        Return the poses (m, 4, 4) of a request in the base link of the map.
+
+        Raise RequestRefused for an invalid pose, an unknown frame, or too many poses.
+        """
         assert isinstance(self._map_or_reason, ReachMap)
         poses = read_poses(request.poses)
         if request.exact and len(poses) > MOST_EXACT:
@@ -121,7 +125,7 @@ class ReachQueries:
         return moved
 
     def _solve(self, reach_map: ReachMap, poses: FloatArray) -> ReachResult:
-        """Return the solver's status of each pose (m, 4, 4); raise RequestRefused as soon as the node ends."""
+        """Return the solver's status of each pose (m, 4, 4); raise RequestRefused as soon as the cancel flag is set."""
         parts = []
         for start in range(0, max(1, len(poses)), POSES_PER_LOOK):
             if self._cancel[0]:

@@ -201,7 +201,8 @@ class RobotServer:
         """
         Find the branches of a pose, nearest to the seed first; without a branch, the response has the cause.
 
-        Every branch is found only as :meth:`BranchFinder.find` describes.
+        Only a complete closed form finds every branch, and not at a singular pose. Otherwise the branches are a
+        selection.
         """
         group, state, goals, checks = self._resolve(request, current)
         tolerance = request.branches.tolerance
@@ -218,7 +219,11 @@ class RobotServer:
 
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
-        """Find all postures that put one link at a pose, as curves; any arm without one redundant joint gets a refusal."""
+        """
+        Find self-motions: curves of postures that put one link at a pose.
+
+        The text of the response says whether a curve may be missing. An arm without one redundant joint gets a refusal.
+        """
         group, state, goals, _ = self._resolve(request, current)
         if len(goals) != 1:
             raise Refusal.GOAL_COUNT.error(f'{len(goals)} poses came; self-motions have one.')
@@ -306,7 +311,7 @@ class RobotServer:
         return self.groups.finders[group.name].tool_paths.find(goal, state, current)
 
     def _require_speed_link(self, request: PathRequest) -> None:
-        """Refuse a speed limit for a link that does not exist."""
+        """Raise RequestRefused if the request limits the speed of a link that does not exist."""
         if request.max_speed > 0.0 and request.speed_link not in ('', *self._links):
             text = f'There is no link {quote(request.speed_link)} whose speed could be limited'
             links = self.robot.tree.link_names
@@ -326,7 +331,7 @@ class RobotServer:
 
 
 def _require_thresholds(request: PathRequest) -> None:
-    """Refuse jump thresholds and a speed limit of a path that are negative or NaN."""
+    """Raise RequestRefused if a jump threshold or the speed limit of a path is negative or NaN."""
     for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
         value = getattr(request, name)
         if not value >= 0.0:

@@ -64,7 +64,8 @@ def sort_rows(
 
     :param branches: the branches, in the order of their ghosts.
     :param measure: returns the manipulability of a posture (n).
-    :param order: as for :func:`list_branches`.
+    :param order: ``distance`` (nearest to the shown posture first), ``room to limits`` (farthest from joint limits
+        first) or ``manipulability`` (largest first).
     """
     rows = []
     for rank, branch in enumerate(branches, 1):

@@ -72,8 +72,9 @@ def write_path_python(session: Session) -> str:
     Return a Python program that plans a joint path along straight lines through the recorded waypoints, and prints it.
 
     :param session: the session, without ignored constraints (``relaxations``).
-    :raises InvalidOption: as :func:`write_python`, and for fewer than two waypoints. If collisions are avoided, also
-        for an obstacle that is not one box, sphere or cylinder.
+    :raises InvalidOption: if constraints are ignored, the group has several tips, or the robot was not named on the
+        command line. Also for fewer than two waypoints and, if collisions are avoided, for an obstacle that is not one
+        box, sphere or cylinder.
     """
     session.refuse_relaxed('A command')
     _only_tip(session)
@@ -103,7 +104,8 @@ def write_view(session: Session) -> str:
     Return the command line of ``ssik view`` that shows the same robot, posture, targets, obstacles and options again.
 
     :param session: the session, without ignored constraints (``relaxations``).
-    :raises InvalidOption: as :func:`write_solve`, and for an obstacle that is not one box, sphere or cylinder.
+    :raises InvalidOption: if constraints are ignored, the robot was not named on the command line, or an obstacle is
+        not one box, sphere or cylinder.
     """
     words = ['ssik', 'view', *shlex.split(write_solve(session))[2:]]
     if session.obstacles:

@@ -50,7 +50,7 @@ class PoseQuery(NamedTuple):
 
 
 class FoundBranches(NamedTuple):
-    """All branches of a pose. If the node found no branch, ``outcome`` has the cause."""
+    """The branches of a pose in the response of a node. If there are none, ``outcome`` has the cause."""
 
     outcome: SolveOutcome
     joint_names: tuple[str, ...]

@@ -109,7 +109,7 @@ def read_obstacle_option(text: str) -> list[WorldObject]:
     Return the obstacles that the option ``--obstacles`` of the command line gives.
 
     :param text: path of a file, or YAML that begins with a brace.
-    :raises SsikError: as :func:`read_obstacles`.
+    :raises SsikError: if the file cannot be read or has a wrong entry; the message names its line.
     """
     if text.lstrip().startswith('{'):
         return parse_obstacles(parse_yaml(text, '--obstacles'), '--obstacles')

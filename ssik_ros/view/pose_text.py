@@ -107,7 +107,7 @@ WRITERS: dict[str, Callable[[FloatArray], str]] = {
 
 def rounded(numbers: Iterable[float] | FloatArray) -> list[float]:
     """
-    Return numbers with nine digits after the point, and zero without a sign.
+    Return numbers rounded to nine digits after the point; zero has no sign.
 
     :param numbers: the numbers.
     """

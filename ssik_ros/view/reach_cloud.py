@@ -43,7 +43,7 @@ class ReachCloud:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the names of the measures that can colour the points, as for :class:`ReachMap`."""
+        """Return the names of the measures that can colour the points, such as ``dexterity``; the map decides."""
         return self._reach.measures
 
     def points(self, measure: str, least: float = 0.0) -> ReachPoints:

@@ -47,11 +47,11 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> None:
 
 def take_snapshot(session: PostureSession, path: Path) -> None:
     """
-    Write a picture of a session: the robot, other branches as ghosts, targets, and lines to unreached targets.
+    Write a picture of a session: robot, obstacles, targets, other branches as ghosts, and lines to unreached targets.
 
-    :param session: the session; its branches are searched before.
-    :param path: the file.
-    :raises InvalidOption: if :func:`check_suffix` refuses the file.
+    :param session: the session. This function calls its ``complete``, which finds branches and collisions.
+    :param path: a file name with one of the endings STILLS.
+    :raises InvalidOption: for another ending or a missing folder.
     """
     check_suffix(path, STILLS)
     session.complete()

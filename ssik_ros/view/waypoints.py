@@ -75,7 +75,8 @@ def plan_waypoints(
 
     :param problem: from :func:`make_problem`.
     :param corners: (4, 4) recorded waypoints in the base frame, by whose numbers the error says where a plan fails.
-    :param report, is_cancelled: as for :class:`ssik_ros.paths.requests.ToolPathRequest`.
+    :param report: called with the progress of the planner; None for no calls.
+    :param is_cancelled: called repeatedly; the plan ends as soon as it returns True. None never ends it.
     :raises InvalidTarget: if no joint path passes all waypoints; with the reason.
     :raises SsikError: for a chain without a closed form.
     """

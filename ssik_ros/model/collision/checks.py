@@ -106,7 +106,7 @@ class CollisionChecker:
         Return the names of two links that collide, the first such pair in the order of the tree; None if no links do.
 
         :param positions: (nq,) full state.
-        :raises RequestError: as :meth:`CollisionScene.shape_poses`.
+        :raises RequestError: for a state of another size, or one that is not finite.
         """
         return self._scene.colliding_pair(positions)
 

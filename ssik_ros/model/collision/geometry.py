@@ -74,7 +74,7 @@ def as_coal(geometry: Any, kind: Any) -> Any:
     Return a geometry as an object of coal.
 
     :param geometry: a solid of coal, which is returned itself, or a :class:`Mesh`.
-    :param kind: as for :meth:`Mesh.tree`.
+    :param kind: class of coal for a mesh: BVHModelOBB for collisions, BVHModelOBBRSS for distances.
     """
     return geometry.tree(kind) if isinstance(geometry, Mesh) else geometry
 
@@ -108,7 +108,10 @@ def make_shape(
     """
     Return a CollisionShape; its bounding sphere and box are computed from the geometry.
 
-    :param link, carrier, placement, geometry: as for :class:`CollisionShape`.
+    :param link: name of the link or object.
+    :param carrier: index of the moving joint that carries the shape; -1 for the root link, -2 for the world.
+    :param placement: (4, 4) pose in the moved frame of this joint.
+    :param geometry: a :class:`Mesh`, or a solid of coal.
     :param is_endless: True for a shape without bounds, such as a plane; the radius of its sphere is infinite.
     """
     if is_endless:
@@ -130,9 +133,12 @@ def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tup
     """
     Return the collision shapes of a robot in tree order, and a sentence for each shape that is left out.
 
+    A size of zero or less is only logged.
+
     :param robot: the robot.
     :param coal: the collision library.
-    :raises ModelError: for a size or an origin that is not made of finite numbers.
+    :raises ModelError: if a size, a mesh scale or an origin has numbers that are missing or not finite. Also for an
+        origin too far away or with a wrong rotation, and for a mesh that names no file.
     """
     warnings: list[str] = []
     elements = {element.get('name'): element for element in robot.urdf.document.find_all('link')}

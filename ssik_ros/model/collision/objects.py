@@ -110,7 +110,7 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     :param name: name of the argument, for messages.
     :param objects: the value of the argument.
     :raises InvalidOption: if it is not iterable or contains anything but WorldObject.
-    :raises ModelError: as :func:`check_object`.
+    :raises ModelError: for an invalid object, such as one without shapes, see :func:`check_object`.
     """
     if not isinstance(objects, Iterable):
         refuse(name, objects, 'a list of WorldObject')
@@ -127,7 +127,7 @@ def read_carried(name: str, carried: Any) -> tuple[CarriedObject, ...]:
     :param name: name of the argument, for messages.
     :param carried: the value of the argument.
     :raises InvalidOption: if it is not iterable or contains anything but CarriedObject.
-    :raises ModelError: as :func:`check_object`.
+    :raises ModelError: for an invalid object, such as one without shapes, see :func:`check_object`.
     """
     if not isinstance(carried, Iterable):
         refuse(name, carried, 'a list of CarriedObject')
@@ -256,9 +256,9 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
 
 def make_geometry(shape: ObjectShape, coal: Any) -> Any:
     """
-    Return a checked shape, without its pose, as a solid of coal or as a Mesh.
+    Return a shape as a solid of coal or as a Mesh; its pose is not part of the result.
 
-    :param shape: the shape.
+    :param shape: a shape that :func:`check_shape` accepts; it is not checked again.
     :param coal: the collision library.
     """
     sizes = [float(value) for value in shape.sizes]

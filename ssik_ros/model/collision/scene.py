@@ -227,7 +227,7 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
-        :raises RequestError: as :meth:`shape_poses`.
+        :raises RequestError: for a state of another size, and for a state or pose that is not finite.
         """
         if not len(self.pairs):
             return None
@@ -259,8 +259,10 @@ class CollisionScene:
         """
         Return one contact for each pair of bodies that collide.
 
-        :param positions, root_pose: as for :meth:`colliding_pair`.
+        :param positions: (nq,) full state.
+        :param root_pose: (4, 4) pose of the root link in the model frame.
         :param counts: filter of shapes: a pair is left out if this returns False for both of its shapes.
+        :raises RequestError: for a state of another size, and for a state or pose that is not finite.
         """
         poses = self.shape_poses(positions, root_pose)
         contacts: dict[tuple[str, str], Contact] = {}
@@ -285,8 +287,11 @@ class CollisionScene:
         """
         Return a lower bound (p,) on the distance of each checked pair of shapes [m]; it is exact below ``enough``.
 
-        :param positions: (nq) full state.
-        :param enough: (p,) distance above which the distance of the bounding spheres or boxes is returned [m].
+        The distance is negative for shapes that overlap, and 0 for two meshes that do.
+
+        :param positions: (nq,) full state.
+        :param enough: (p,) if the distance of the bounding spheres or boxes is at least this number, it is returned
+            [m].
         """
         poses = self.shape_poses(positions, None)
         apart = self._least_distances(poses, enough)
@@ -312,7 +317,9 @@ class CollisionScene:
 
         If several pairs overlap, one of them is returned, not always the pair that overlaps most.
 
-        :param positions, root_pose: as for :meth:`colliding_pair`.
+        :param positions: (nq,) full state.
+        :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
+        :raises RequestError: for a state of another size, and for a state or pose that is not finite.
         """
         poses = self.shape_poses(positions, root_pose)
         bounds = self._least_distances(poses)
@@ -395,7 +402,7 @@ class CollisionScene:
         self, pair: np.integer[Any], placed: list[Any], result: Any | None = None
     ) -> float:
         """
-        Return the distance of a pair of shapes by the library [m], negative if they overlap.
+        Return the distance of a pair of shapes by the library [m]: negative if they overlap, 0 for two meshes that do.
 
         :param pair: row of ``pairs``.
         :param placed: poses of all shapes as coal's transforms.

@@ -120,10 +120,11 @@ def write_framed_pose(message: Any, frame: str, pose: FloatArray) -> None:
 
 def read_ik_request(message: GetPositionIK.Request) -> IkRequest:
     """
-    Return a request of ``compute_ik``.
+    Return a request of ``compute_ik``; names and numbers are not checked.
 
-    With one entry in the vector, its link is the first of ``ik_link_names``; without entries, pose and link are
-    the single fields. Both are MoveIt's rules.
+    As in MoveIt, ``pose_stamped_vector`` has the poses, and ``ik_link_names`` their links. With one pose, its link is
+    the first of ``ik_link_names``, if any. Without poses in the vector, the single fields ``pose_stamped`` and
+    ``ik_link_name`` count.
 
     :param message: the request message.
     """

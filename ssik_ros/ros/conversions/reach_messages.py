@@ -48,7 +48,8 @@ def write_cubes(cloud: DexterityCloud, size: float, frame: str, stamp: Time) -> 
 
     :param cloud: the positions; without any, RViz deletes the cubes.
     :param size: edge of a cube [m].
-    :param frame, stamp: as for :func:`write_cloud`.
+    :param frame: name of the base link, whose frame the positions are in.
+    :param stamp: time stamp of the message.
     """
     message = MarkerMessage(ns=NAMESPACE, id=0, type=MarkerMessage.CUBE_LIST)
     message.header.frame_id, message.header.stamp = frame, stamp

@@ -38,7 +38,7 @@ def _read_values(message: JointState) -> NamedValues:
 
 def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
     """
-    Return the settings of a plan from a goal; refuse an unknown objective.
+    Return the settings of a plan from a goal; raise RequestRefused for an unknown objective.
 
     Four numbers keep their defaults if they are zero: ``largest_turn``, ``largest_slide``, ``tool_speed`` and
     ``largest_deviation``. The tolerance keeps its default if the list is empty. All other settings are always set.

@@ -203,7 +203,8 @@ class LiveState:
         """
         Return a sentence about joints for which a response assumes default positions; empty without such joints.
 
-        Set ``is_missed`` if the request names no joint and no message of this robot has come.
+        If no message of this robot has come and the request names no joint, also set ``is_missed``. The node then logs
+        a warning.
 
         :param reader: makes states of the robot of the request.
         :param given: the part of the state that the request names.
@@ -232,7 +233,7 @@ class LiveState:
 
     def find(self, reader: StateReader) -> _MergedState:
         """
-        Return the current full state of a robot, with whether messages named its joints; cached until the next message.
+        Return the current full state of a robot, and whether messages named its joints; kept until the next message.
 
         :param reader: makes states of the robot.
         """

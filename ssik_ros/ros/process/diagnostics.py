@@ -84,7 +84,7 @@ class ServiceDiagnostics(Diagnostics):
 
     def __init__(self, node: Node, period: float, records: Mapping[str, CallRecords]) -> None:
         """
-        Keep the records, and publish as :class:`Diagnostics`.
+        Keep the records, and start a timer that publishes the statuses; without diagnostic_msgs, log a warning instead.
 
         :param node: the node.
         :param period: time between messages [s]; 0 for none.

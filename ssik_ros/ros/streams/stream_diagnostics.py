@@ -15,7 +15,7 @@ class StreamDiagnostics(Diagnostics):
 
     def __init__(self, node: Node, period: float, hardware: str, records: StreamRecords) -> None:
         """
-        Keep the records, and publish as :class:`Diagnostics`.
+        Keep the records, and start a timer that publishes the statuses; without diagnostic_msgs, log a warning instead.
 
         :param node: the node.
         :param period: time between reports [s]; 0 for none.

@@ -54,7 +54,7 @@ BETWEEN_STOPS = 0.1
 
 
 class Motion(NamedTuple):
-    """A straight motion of the joints to a goal, with its duration."""
+    """A motion along a straight line in joint space, from the present posture to a goal, with its duration."""
 
     names: Sequence[str]
     """Names of the joints."""
@@ -69,7 +69,7 @@ class Motion(NamedTuple):
 
     def at(self, part: float) -> FloatArray:
         """
-        Return the posture (n,) at a part of the straight motion.
+        Return the posture (n,) at a part of the motion [rad or m].
 
         :param part: from 0, the start, to 1, the goal.
         """
@@ -191,7 +191,7 @@ class GoalSender:
 
     def step(self, here: FloatArray | None, reason: str = '') -> None:
         """
-        Continue sending the goal; called often.
+        Send the next part of the goal, if it is sent in parts; a timer calls this often.
 
         :param here: (n,) present joint vector, checked; None if it is unknown.
         :param reason: why it is unknown.
@@ -205,7 +205,8 @@ class GoalSender:
 
         Do nothing if no receiver was ever there, or less than ``BETWEEN_STOPS`` [s] after the last stop.
 
-        :param here, reason: as for :meth:`step`.
+        :param here: (n,) present joint vector, checked; None if it is unknown.
+        :param reason: why it is unknown.
         :raises SolverError: if a posture to hold has to be sent, and the present one is unknown.
         """
         now = time.monotonic()
@@ -260,7 +261,7 @@ class _TrajectoryTopic(_Topic):
 
 
 class _SentMotion:
-    """A straight joint motion that is sent posture by posture; it waits while the robot lags."""
+    """A motion, straight in joint space, that is sent posture by posture; it waits while the robot lags."""
 
     def __init__(self, motion: Motion) -> None:
         self.motion = motion
@@ -293,14 +294,23 @@ class _SentMotion:
         return time.monotonic() - self._moved > STANDSTILL_TIME
 
     def describe_lag(self, here: FloatArray) -> str:
-        """Return a sentence about the joint farthest from its last sent value, relative to its velocity limit."""
+        """
+        Return a sentence about the joint that is farthest from its last sent value, relative to its velocity limit.
+
+        ``here`` (n,) is the present posture [rad or m].
+        """
         lags = np.abs(self.motion.at(self._part) - here)
         k = int((lags / self.motion.velocity).argmax())
         return f'{quote(self.motion.names[k])} is {lags[k]:.3g} from where it was sent.'
 
 
 class _StateTopic(_Topic):
-    """Sends a goal as postures along the straight motion on a topic of joint states."""
+    """
+    Sends a goal as joint states on a topic: postures on the straight line in joint space from the present posture.
+
+    Each :meth:`step` sends the next posture. The motion waits while the robot lags. It ends if the posture of the robot
+    is unknown, or if the robot makes no progress for STANDSTILL_TIME [s].
+    """
 
     kind = JointState
     _sent: _SentMotion | None = None

@@ -163,8 +163,11 @@ class RunningGroup:
         Send a goal; return a sentence if it takes longer than wanted, else an empty text.
 
         :param goal: (n,) joint vector of the group [rad or m].
-        :param seconds: wanted duration [s]; longer if a joint would be too fast.
-        :raises SolverError: when nothing can be sent.
+        :param seconds: wanted duration [s]. The motion takes longer if a joint would exceed the share ``SPEED`` of its
+            velocity limit.
+        :raises SolverError: without a receiver or a recent posture, and for a goal too soon after another one. Also for
+            a goal outside the limits, for joints of several variables, and for a motion longer than ``LONGEST_MOTION``
+            [s].
         """
         group, names = self._group, self._group.variable_names
         here, reason = self._checked()
@@ -198,7 +201,11 @@ class RunningGroup:
         return SPEED * np.where((limits > 0.0) & np.isfinite(limits), limits, NO_FIGURE)
 
     def stop(self) -> None:
-        """Cancel the goal, or tell the receiver to hold the present posture; see :meth:`GoalSender.stop`."""
+        """
+        Cancel the goal, or tell the receiver to hold the present posture; do nothing if no receiver was ever there.
+
+        :raises SolverError: if a posture to hold has to be sent, and the present one is unknown.
+        """
         self._sender.stop(*self._checked())
 
 

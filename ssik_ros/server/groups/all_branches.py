@@ -152,9 +152,10 @@ class BranchFinder:
 
     def warm_up(self) -> None:
         """
-        Make the closed form, if requests will need it, and load the kernels that measure postures.
+        Make the closed form that requests will try first, and load the kernels that measure postures.
 
-        Do nothing for a group without solver.
+        Without a solver of the group, do nothing. A solver that returns branches itself, or leaves orientations free,
+        needs no closed form.
         """
         server = self.server
         if server.solver is None:
@@ -178,15 +179,17 @@ class BranchFinder:
         Return the branches of the goals within the limits, nearest to the seed first.
 
         A complete closed form finds every branch, unless the pose is singular. A closed form with a held joint finds
-        the branches at samples of this joint, and a search finds several solutions. The report says which one it was.
+        the branches at samples of this joint, and a search finds several solutions. The report names the solver and
+        tells in ``complete`` whether every branch is returned.
 
-        Without a branch, the response has a cause; it is refused with FAULT if forward kinematics contradicts the
-        solver.
+        Without a branch, the response has a cause. If forward kinematics contradicts the errors that the solver claims,
+        the response has the refusal FAULT.
 
-        :param goals, state: as for :meth:`GroupServer.solve`.
-        :param accepts: checks of a full state; None accepts every state.
+        :param goals: poses in the model frame, at most one for each tip; other tips keep their poses in ``state``.
+        :param state: seed, joints outside the group, and pose of the root link.
         :param options: largest number of postures, windings and tolerance.
-        :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
+        :param timeout: wall-clock budget for searches and checks [s]; zero or less means the budget of the group.
+        :param accepts: checks of a full state; None accepts every state.
         :raises RequestRefused: for a group without solver, links that are not fixed to a tip, and two goals of one tip.
         """
         server = self.server
@@ -257,7 +260,8 @@ class BranchFinder:
         Return the postures that a solver finds for a request, as a set of branches.
 
         A branch solver returns its branches. Any other solver searches for several solutions; near duplicates are
-        dropped, and the nearest to the seed comes first. The search limits are written into the request.
+        dropped, and the nearest to the seed comes first. For such a search, the numbers of solutions and searches in
+        ``solve_request`` are replaced.
         """
         if isinstance(solver, BranchSolver):
             return solver.solve_all(solve_request)

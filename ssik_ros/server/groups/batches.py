@@ -86,10 +86,13 @@ class BatchResponse(NamedTuple):
 
 def read_poses(numbers: FloatArray) -> FloatArray:
     """
-    Return the poses (m, 4, 4) of flat numbers; quaternions may have any length, an invalid pose becomes NaN.
+    Return the poses (m, 4, 4) of flat numbers; quaternions may have any length above zero.
+
+    All numbers of an invalid pose become NaN: of a zero quaternion, a number that is not finite, or a coordinate above
+    LARGEST_REQUEST_VALUE [m].
 
     :param numbers: (7 m,) position [m] and quaternion x, y, z, w of each pose.
-    :raises RequestRefused: if the length is not a multiple of 7, or for too many poses.
+    :raises RequestRefused: if the length is not a multiple of 7, or for more than MOST_POSES poses.
     """
     flat = np.asarray(numbers, dtype=np.float64)
     if len(flat) % 7 or len(flat) > 7 * MOST_POSES:

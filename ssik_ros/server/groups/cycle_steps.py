@@ -103,13 +103,15 @@ class StepFinder:
         """
         Return the step of one control cycle from a state towards the pose of a link.
 
-        A joint without a velocity limit moves at most at 1 rad/s or 1 m/s, whatever the velocity scale.
+        Even if the step does not reach the pose, the cause of the response is ``NONE``. A joint without a velocity
+        limit moves at most at 1 rad/s or 1 m/s, whatever the velocity scale.
 
-        :param request: the request.
-        :param goals: the pose in the model frame and, if the pose moves, the pose of the cycle before.
+        :param request: period, limits, velocities and posture; ``goals`` has its poses.
+        :param goals: a goal with the pose in the model frame. If the pose moves, a second goal has the pose of the
+            cycle before.
         :param state: joints at the beginning of the cycle.
         :raises RequestRefused: for invalid numbers, a state outside the limits, and groups with loops or without
-            solver.
+            solver. Also for a link that is not fixed to a tip, and with position-only kinematics for a carried object.
         """
         server = self._server
         steps = self._solver_for(goals[0])
@@ -133,7 +135,11 @@ class StepFinder:
         return StepResponse(Refusal.NONE, Cause.NONE, step.text, server.group.variable_names, step)
 
     def _solver_for(self, goal: LinkGoal) -> StepSolver:
-        """Return the step solver for the link of a goal, made at its first request; refuse groups with loops."""
+        """
+        Return the step solver for the link of a goal, made at the first request for this link.
+
+        Raise RequestRefused for a group with loops or without solver.
+        """
         server = self._server
         solver = server.require_solver()
         if isinstance(solver, ClosedChainSolver):

@@ -142,10 +142,15 @@ def _binding_limits(
     server: GroupServer, goal: LinkGoal, q: FloatArray, state: FullState
 ) -> tuple[BindingLimit, ...]:
     """
-    Return the joint limits that would have to be exceeded to reach a goal, with the excess of each joint.
+    Return the joint limits that one search without limits exceeds to reach a goal, with the excess of each joint.
 
-    A search that ignores limits starts at ``q`` (n,); joints that end outside their limits are returned. The result is
-    empty if the search misses the goal, or if a joint has several variables.
+    The search starts at ``q`` (n,). Angles of its result are moved by whole turns as near to their range as possible.
+    Other postures of the goal may exceed other limits. The result is empty in three cases: the search misses the goal,
+    all joints end within their limits, or a joint has several variables.
+
+    :param goal: the pose in the model frame, and its link.
+    :param state: root pose, and joints outside the group.
+    :raises RequestRefused: for a link that is not fixed to a tip of the group.
     """
     tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]

@@ -180,10 +180,14 @@ class GroupServer:
         limits: JointBounds | None = None,
     ) -> SolveRequest:
         """
-        Return the request to a solver for goals of this group.
+        Return the request to a solver for goals of this group: targets in the base link, seed, budget and checks.
 
-        :param solver: the group's own, or another one of the group.
-        :param goals, state, timeout, accepts, limits: as for :meth:`solve`.
+        :param solver: the solver of the group, or another one for the same group.
+        :param goals: poses in the model frame, at least one, at most one for each tip; other tips keep their poses.
+        :param state: seed, joints outside the group, and pose of the root link.
+        :param timeout: wall-clock budget [s]; zero or less means the budget of the group.
+        :param accepts: the check that a candidate's full state has to pass; None to accept all.
+        :param limits: narrower limits for this request; None for the limits of the group.
         :raises RequestRefused: for links that are not fixed to a tip of the solver, and for two goals of one tip.
         """
         link, pose, tool = goals[0]
@@ -205,10 +209,11 @@ class GroupServer:
         """
         Return the solver's request for one pose of one link: target in the base link, seed from the state, and budget.
 
-        :param solver: the group's own, or another one of the group.
-        :param link: a link that is fixed to the only tip; empty for the tip itself.
+        :param solver: the solver of the group, or another one for the same group.
+        :param link: a link that is fixed to the first tip; empty for the only tip.
         :param pose: (4, 4) in the model frame.
-        :param state, timeout: as for :meth:`solve`.
+        :param state: seed, joints outside the group, and pose of the root link.
+        :param timeout: wall-clock budget [s]; zero or less means the budget of the group.
         :raises RequestRefused: for a link that is not fixed to a tip of the solver.
         """
         hangs = self._links.get((solver.tip_frames, link)) or self._tip_link(solver, link)
@@ -336,7 +341,11 @@ class GroupServer:
         raise Refusal.UNKNOWN_LINK.error(self._describe_wrong_link(link, tips))
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
-        """Return the reason why a link cannot have a goal."""
+        """
+        Return a sentence that says why a link cannot have a goal.
+
+        Either it has no name, or the robot lacks it, or it is not fixed to one of the ``tips`` of the group.
+        """
         tips_text = list_names(map(quote, tips))
         if not link:
             return f'Group {quote(self.group.name)} has several tips ({tips_text}): name the link of the pose.'

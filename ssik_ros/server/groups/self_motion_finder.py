@@ -1,5 +1,5 @@
 """
-All postures of a group with one redundant joint that put a link at a pose, as curves: the self-motions of the pose.
+Find self-motions of a pose: curves of postures of a group with one redundant joint that put a link at the pose.
 
 :class:`SelfMotionFinder` responds to a request with a :class:`SelfMotionsResponse`.
 """
@@ -34,7 +34,11 @@ MOST_KEPT = 16
 
 
 class SelfMotionsResponse(NamedTuple):
-    """All self-motions of a pose as curves of postures, or the reason of a failure."""
+    """
+    The self-motions of a pose that were found within the limits, as curves of postures; or the cause of a failure.
+
+    ``text`` says whether a curve may be missing.
+    """
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
@@ -69,14 +73,15 @@ class SelfMotionFinder:
         """
         Return the self-motions of a pose: the curves of postures within the limits that are found, with samples.
 
-        The text says whether it is proved that none is missing. If no posture within the limits is found, the cause is
-        NOT_FOUND.
+        The text says whether it is proved that no curve is missing on which the held joint moves by more than the
+        resolution. If no posture within the limits is found, the cause is NOT_FOUND.
 
         :param goal: the pose in the model frame, and its link.
         :param state: joints outside the group.
         :param options: free axis, resolution and spacing of the request.
-        :raises RequestRefused: for invalid options, a pose that is not a rigid transform, too many samples, and arms
-            without one redundant joint or a closed form.
+        :raises RequestRefused: for invalid options, a pose that is not a rigid transform, and too many samples. Also
+            for an arm without one redundant joint or a closed form, a group without solver, and a link that is not
+            fixed to a tip.
         """
         server = self._finder.server
         solver = server.require_solver()
@@ -127,7 +132,11 @@ class SelfMotionFinder:
 
 
 def _read_axis(given: tuple[float, float, float]) -> tuple[float, float, float] | None:
-    """Return a free axis as a unit vector, None for zero; refuse a vector that is not a direction."""
+    """
+    Return a free axis as a unit vector, None for (0, 0, 0).
+
+    Raise RequestRefused for a vector that is not finite or too short for a direction.
+    """
     try:
         return read_axis(given) if any(given) else None
     except InvalidOption as error:
@@ -135,7 +144,13 @@ def _read_axis(given: tuple[float, float, float]) -> tuple[float, float, float] 
 
 
 def _read_positive(name: str, value: float) -> float | None:
-    """Return a positive number of a request, None for zero; refuse anything else."""
+    """
+    Return an option of a request if it is positive, None if it is zero.
+
+    Raise RequestRefused if it is negative or not finite.
+
+    ``name`` is the option in the error text.
+    """
     if not 0.0 <= value < math.inf:
         text = f'{name} is {value:g}; it must be a finite number of at least zero.'
         raise Refusal.BAD_OPTION.error(text)

@@ -211,7 +211,11 @@ class LoopServer:
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
 
     def _target(self, goal: PoseGoal, current: FullState) -> FloatArray:
-        """Return the pose (4, 4) of a goal in the model frame; refuse an invalid pose."""
+        """
+        Return the pose (4, 4) of a goal in the model frame.
+
+        Raise RequestRefused for an invalid pose or an unknown frame.
+        """
         pose = goal.pose.pose
         require_pose(f'The pose for link {quote(goal.link)}', pose)
         frame = self.frames.in_model_frame(goal.pose.frame, current)
@@ -253,9 +257,11 @@ class LoopServer:
 
 def _options(request: GoalsRequest) -> ClosedChainOptions:
     """
-    Return the solver options of a request: zeros become defaults, too large counts the largest allowed counts.
+    Return the solver options of a request.
 
-    A time of 0 means no limit. Refuse a tolerance that is negative or not finite.
+    A tolerance or a number of iterations of 0 becomes the default. Too large numbers of iterations and restarts become
+    the largest allowed ones. A time of 0 or less means no limit. Raise RequestRefused for a tolerance that is negative
+    or not finite.
     """
     tolerances = request.translation_tolerance, request.rotation_tolerance
     for value in tolerances:

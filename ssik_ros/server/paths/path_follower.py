@@ -329,7 +329,7 @@ class PathFollower:
 
 def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
     """
-    Return the equal steps of each line; refuse more than ``MOST_SAMPLES`` steps in all.
+    Return the equal steps of each line; raise RequestRefused for more than ``MOST_SAMPLES`` steps in all.
 
     A step is at most ``max_step`` [m] long, and turns the tip by at most 3.5 times this number [rad].
     """

@@ -111,7 +111,8 @@ class PathSearch:
         Keep the model of the arm and the poses of the samples.
 
         :param model: the arm.
-        :param pose_at: returns the pose (4, 4) at a part (0, 1] of the step to a sample.
+        :param pose_at: returns the pose (4, 4) at a part, above 0 and at most 1, of the step that leads to a sample.
+            Its arguments are the index of this sample and the part.
         """
         self._model = model
         self._pose_at = pose_at
@@ -272,10 +273,11 @@ class PathSearch:
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> list[FloatArray] | None:
         """
-        Return the postures to insert between two so that neighbours join; None if they cannot be joined.
+        Return the postures to insert between ``a`` and ``b`` (n,) so that neighbours join; None if that fails.
 
-        ``begin`` and ``end`` are the parts of the step to ``sample`` at which ``a`` and ``b`` (n,) are. Each halving
-        takes one from ``_left``; the search ends at zero or at parts below ``SHORTEST_PART``.
+        ``begin`` and ``end`` are the parts of the step to ``sample`` at which ``a`` and ``b`` are. The number of
+        halvings is limited by the counter ``_left``, which every halving reduces, and by the smallest part,
+        ``SHORTEST_PART``.
         """
         if self._joins(a, b, sample, begin, end):
             return []
@@ -294,9 +296,9 @@ class PathSearch:
 
     def _nearest(self, target: FloatArray, q: FloatArray) -> FloatArray | None:
         """
-        Return the posture (n,) at a pose (4, 4) that passes all checks and is nearest to ``q`` (n,).
+        Return the posture (n,) nearest to ``q`` (n,) of those that reach a pose (4, 4) and pass all checks.
 
-        Return None if none passes.
+        The model finds the postures, perhaps not all. Return None if none passes.
         """
         postures = self._model.find(target, q).q
         if not len(postures):

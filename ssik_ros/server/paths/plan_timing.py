@@ -122,9 +122,10 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
 
 def _near_corners(polyline: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
-    Return a polyline (r, n) with more points near its corners, as points (p, n), and the length shares of its lines.
+    Return a polyline (r, n) with more points near its corners: points (p, n), and the lengths of its lines.
 
-    The shares (p - 1,) are parts of the whole length and sum to 1. All are 0 if the polyline has no length.
+    The lengths (p - 1,) are parts of the whole length and sum to 1. All are 0 if the polyline has no length. The length
+    of a line is the largest change of a joint.
     """
     points, lengths = [polyline[:1]], []
     for start, end in itertools.pairwise(polyline):

@@ -1,4 +1,8 @@
-"""Plans the best joint path for goals by name: reads the robot's state, frames and objects from the planning scene."""
+"""
+Plan the best joint path for a goal that gives its frames, links and objects by name.
+
+:class:`ToolPathFinder` looks the names up in the planning scene.
+"""
 
 import math
 from typing import Any
@@ -99,9 +103,11 @@ class ToolPathFinder:
         self, goal: ToolPathGoal, state: FullState, current: FullState
     ) -> ToolPathRequest:
         """
-        Return the request to the planner for a goal; for ``state`` and ``current`` see :meth:`find`.
+        Return the request to the planner for a goal.
 
-        Raise RequestRefused for a tool, obstacles, a locked joint or an end posture that the goal gives wrongly.
+        ``state`` is the full state with the start values of the goal; ``current`` is the state of the robot, which
+        places objects. Raise RequestRefused for a tool, obstacles, a locked joint or an end posture that the goal gives
+        wrongly.
         """
         return ToolPathRequest(
             **goal.settings,
@@ -118,7 +124,7 @@ class ToolPathFinder:
         )
 
     def _locked(self, goal: ToolPathGoal, state: FullState) -> dict[str, float]:
-        """Return the value of each locked joint in the state; refuse joints outside the group."""
+        """Return the value of each locked joint in the state; raise RequestRefused for a joint outside the group."""
         tree, places = self._scene.robot.tree, {}
         for name in goal.locked:
             if name not in self._group.joint_names:
@@ -131,10 +137,10 @@ class ToolPathFinder:
 
     def _tool(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray | None:
         """
-        Return the pose (4, 4) in the tip frame of the link or object that follows the path; None for the tip.
+        Return the pose (4, 4), in the tip frame, of the link or object that follows the path; None for the tip itself.
 
-        The workpiece is left out of the tips. Raise RequestRefused if it is not a tip, or if not exactly one other tip
-        is left. A link that is not fixed to this tip is refused too.
+        The tip is the only tip of the group that is not the workpiece. Raise RequestRefused in three cases: the
+        workpiece is not a tip, not exactly one other tip is left, or the link is not fixed to the tip.
         """
         tips = [tip for tip in self._group.tips if tip != goal.workpiece]
         if goal.workpiece and goal.workpiece not in self._group.tips:
@@ -152,7 +158,7 @@ class ToolPathFinder:
         """
         Return the planner's ``obstacles``, ``carried`` and ``clearance``; empty if the goal allows collisions.
 
-        Refuse a clearance without checks, and robots that cannot be checked.
+        Raise RequestRefused for a clearance without collision checks, and for a robot that cannot be checked.
         """
         if not goal.avoid_collisions:
             if goal.clearance:
@@ -170,7 +176,11 @@ class ToolPathFinder:
         }
 
     def _respond(self, goal: ToolPathGoal, plan: ToolPath, poses: FloatArray) -> ToolPathResponse:
-        """Return the response to a plan, with a timed path if it has postures; refuse one that takes too long."""
+        """
+        Return the response to a plan, with a timed path if it has postures.
+
+        ``poses`` (m, 4, 4) are all waypoints. Raise RequestRefused if the path takes ``LONGEST_PATH`` [s] or longer.
+        """
         text = plan.reason
         if plan.valid:
             text = f'A joint path through all {counted(len(poses), "waypoint")}; cost {plan.cost:.6g}.'
@@ -190,9 +200,10 @@ class ToolPathFinder:
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:
     """
-    Return joint values by name, None without names; refuse other numbers of values and values not finite.
+    Return joint values by name, None without names.
 
-    ``what`` names the posture in errors, such as ``start``.
+    ``what`` names the posture in errors, such as ``start``. Raise RequestRefused for a value that is not finite, and if
+    names and values differ in number.
     """
     if len(given.names) != len(given.positions):
         text = f'The {what} posture has {counted(len(given.names), "name")} for '

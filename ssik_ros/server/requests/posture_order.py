@@ -69,7 +69,7 @@ class PostureOrder:
 
     def first_of_each(self, q: FloatArray, order: list[int], apart: float) -> list[int]:
         """
-        Return the indices of postures, in the given order, without near duplicates of earlier ones.
+        Return the indices of postures, in the given order, but without near duplicates of earlier ones.
 
         A posture is kept if it differs from every kept one by more than ``apart`` in some joint.
 
@@ -122,7 +122,9 @@ class PostureOrder:
 
     def margins(self, q: FloatArray) -> FloatArray:
         """
-        Return the smallest distance (k,) of any variable to its limits; negative outside, inf without limits.
+        Return for each posture (k,) the smallest distance of a variable to its limits [rad or m].
+
+        It is negative outside the limits, and inf if no variable has limits.
 
         :param q: (k, n).
         """
@@ -131,7 +133,7 @@ class PostureOrder:
 
     def count_windings(self, q: FloatArray) -> list[int]:
         """
-        Return for each variable the number of full turns that its angle is away from (-pi, pi]; 0 for lengths.
+        Return for each variable the number of full turns from (-pi, pi] to its angle, negative below; 0 for lengths.
 
         :param q: (n,) joint vector.
         """

@@ -129,7 +129,9 @@ def refused_as(
     Return a decorator: if the method raises an SsikError, it returns a response with the refusal instead.
 
     :param respond: makes the response from refusal, cause and text.
-    :param kind, refusal: as for :func:`explain_refusal`.
+    :param kind: errors of these types are faults of the request.
+    :param refusal: the refusal for errors of these types. A :class:`RequestRefused` has its own refusal, and all other
+        errors get ``FAULT``.
     """
 
     def decorate(method: Method[Response]) -> Method[Response]:

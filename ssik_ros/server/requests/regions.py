@@ -48,7 +48,7 @@ class Region:
         Check the solids and prepare their tests.
 
         :param parts: at least one.
-        :param noun: the owner of the region, for messages.
+        :param noun: noun and name of the constraint that has the region, for messages.
         :raises RequestRefused: without a solid, for an unknown kind, or for numbers that are not a solid.
         """
         if not parts:
@@ -69,7 +69,12 @@ class Region:
 
 
 def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[FloatArray], bool]]:
-    """Return the pose (4, 4) of a solid, and a test whether a point (3,) in its frame is inside; refuse bad ones."""
+    """
+    Return the pose (4, 4) of a solid, and a test whether a point (3,) [m] in its frame is inside.
+
+    Raise RequestRefused for a pose that is not finite, an unknown kind of solid, or wrong sizes; ``noun`` begins the
+    text.
+    """
     if not np.isfinite(part.pose).all():
         raise Refusal.CONSTRAINTS.error(
             f'{noun} has a solid whose pose is no finite rigid transform.'
@@ -127,7 +132,11 @@ def load_hulls() -> Any:
 
 
 def _hull(vertices: FloatArray | None, noun: str) -> Callable[[FloatArray], bool]:
-    """Return a test whether a point (3,) [m] is in the convex hull of vertices (v, 3); refuse hulls without volume."""
+    """
+    Return a test whether a point (3,) [m] is in the convex hull of vertices (v, 3) or within ``SURFACE`` of it.
+
+    Raise RequestRefused for a hull without volume, and for vertices that are missing, not finite or too far away.
+    """
     hulls = load_hulls()
     try:
         if vertices is None or not is_within_reason(vertices):

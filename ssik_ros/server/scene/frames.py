@@ -70,10 +70,12 @@ class FrameReader:
 
     def in_model_frame(self, frame: str, state: FullState) -> FloatArray | None:
         """
-        Return the pose (4, 4) of a frame in the model frame; None for the model frame, and for a fixed link at it.
+        Return the pose (4, 4) of a frame in the model frame; None for the model frame itself.
 
-        :param frame: empty, the model frame, a link, or a frame of the callback. If the name is unknown and has a
-            leading slash, as in ROS 1, it is looked up without the slash.
+        A fixed link at the model frame also gives None, as long as the root link is there.
+
+        :param frame: empty, the model frame, a link, or a frame that ``elsewhere`` of the constructor knows. If the
+            name is unknown and has a leading slash, as in ROS 1, it is looked up without the slash.
         :param state: state of the robot, which places its links.
         :raises RequestRefused: for an unknown frame, with a similar name, if any.
         """

@@ -43,7 +43,7 @@ class RobotCollisions:
         Return a function that returns the names of two bodies that collide in a full state, or None.
 
         :param around: objects in the world and carried ones.
-        :raises RequestRefused: as :meth:`scene`.
+        :raises RequestRefused: if the library, the geometry or a part of it is missing.
         """
         scene = self.scene(around)
 
@@ -61,8 +61,8 @@ class RobotCollisions:
 
         :param around: objects in the world and carried ones.
         :param state: the full state.
-        :param group: only pairs with a link that its joints move count; None for all.
-        :raises RequestRefused: as :meth:`scene`.
+        :param group: only pairs with a link that moves with joints of the group are returned; None for all pairs.
+        :raises RequestRefused: if the library, the geometry or a part of it is missing.
         """
         scene = self.scene(around)
         moved = None if group is None else self._moved_by(group)
@@ -81,7 +81,7 @@ class RobotCollisions:
 
         :param around: objects in the world and carried ones.
         :param state: where the robot is.
-        :raises RequestRefused: as :meth:`scene`.
+        :raises RequestRefused: if the library, the geometry or a part of it is missing.
         """
         scene = self.scene(around)
         with self._lock:
@@ -123,7 +123,11 @@ class RobotCollisions:
         return moved
 
     def _require_checker(self) -> CollisionChecker:
-        """Return the checker; the first call reads the geometry and logs warnings. Refuse if the library is missing."""
+        """
+        Return the checker; the first call reads the geometry and logs warnings.
+
+        Raise RequestRefused if the library is missing.
+        """
         with self._lock:
             if self._checker is None:
                 try:

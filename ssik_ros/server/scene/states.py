@@ -373,7 +373,7 @@ def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
     """
     Return the position variables of a planar, floating or spherical joint from its pose (4, 4).
 
-    Refuse other joints; ``name`` is the joint in the error.
+    Raise RequestRefused for any other kind; ``name`` is the joint in the error.
     """
     x, y, z, *quaternion = numbers_of_pose(pose)
     if kind == JointKind.FLOATING:

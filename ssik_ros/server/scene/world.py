@@ -110,7 +110,8 @@ class SceneWorld:
         Add shapes and subframes to the object of the same name; if no such object exists, add ``item`` as a new object.
 
         :param item: the new shapes and subframes, in an object frame at ``item.pose`` in the model frame.
-        :raises ModelError: as :meth:`add`.
+        :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes or vertices in the world.
+            Also if the new shapes are too far away from the old object.
         """
         check_object(item)
         with self._lock:
@@ -162,7 +163,7 @@ class SceneWorld:
         Attach an object to a link, and remove objects of its name from the world.
 
         :param carried: the object, its link and its touch links.
-        :raises ModelError: as :meth:`add`.
+        :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes or vertices in the world.
         """
         check_object(carried.object)
         with self._lock:

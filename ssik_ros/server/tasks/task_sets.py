@@ -84,9 +84,10 @@ class TaskSets:
     @refused_as(TaskSetsResponse, RequestError, Refusal.BAD_OPTION)
     def handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         """
-        Return joint positions with which the tips of task sets meet targets, or come nearest.
+        Return joint positions with which the tips of task sets meet their targets, or come near.
 
-        If a tip does not meet its target, the cause is BUDGET, or SINGULAR after a step that was not finite.
+        If a tip does not meet its target, the cause is BUDGET, or SINGULAR after a step that was not finite. A wrong
+        request gets a refusal.
 
         :param request: task sets, targets and state by name.
         :param current: state of the robot, for joints that the request does not name.
@@ -131,7 +132,8 @@ class TaskSets:
 
         Without a configuration, the response has the cause: of the checks that refused one, else DEADLINE or NOT_FOUND.
 
-        :param request, current: as for :meth:`handle`.
+        :param request: task set, targets, joints and options of the search, by name.
+        :param current: state of the robot, for joints that the request does not name.
         """
         name = self._find_task_set(request.task_set)
         state = self.scene.states.merge(current, request.state)
@@ -174,7 +176,8 @@ class TaskSets:
         If a point is not reached, the response has the cause and the index of the point. The path before it is returned
         only if the request is ``partial``.
 
-        :param request, current: as for :meth:`handle`.
+        :param request: task set, tip, target or waypoints, and state, by name.
+        :param current: state of the robot, for joints that the request does not name.
         """
         name = self._find_task_set(request.task_set)
         _require_path(request)
@@ -249,7 +252,8 @@ class TaskSets:
         """
         Set the poses of the frames that the task sets use; poses of the request replace poses of the file.
 
-        Refuse unknown targets, two poses for one target, and invalid poses.
+        The frames belong to the environment ``world``. Raise RequestRefused for unknown targets, two poses for one
+        target, and invalid poses.
         """
         given: dict[str, FloatArray] = {}
         for target in targets:
@@ -354,7 +358,11 @@ def in_root(
 
 
 def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[IkJoint]:
-    """Return joints by name, or all of a task set without names; refuse unknown names and names given twice."""
+    """
+    Return the joints of a task set that ``names`` lists, or all of them without names.
+
+    Raise RequestRefused for unknown names and names given twice.
+    """
     for name in names:
         if name not in world.joint_names:
             text = f'The robot has no joint {quote(name)}'
@@ -368,7 +376,7 @@ def _find_tip(task_set: TaskSet, name: str) -> str:
     """
     Return the name of a tip of an enabled task; an empty name means the tip of the first such task.
 
-    Refuse other names, and a tip without a target.
+    Raise RequestRefused for other names, and for a tip without a target.
     """
     tips = {e.tip.name: e.tip.target for e in task_set.tasks if e.enabled}
     chosen = name or next(iter(tips), '')
@@ -383,7 +391,12 @@ def _find_tip(task_set: TaskSet, name: str) -> str:
 
 
 def _require_path(request: LedPathRequest) -> None:
-    """Refuse a path request with contradictory or invalid numbers."""
+    """
+    Raise RequestRefused (BAD_OPTION) if the numbers of a path request are invalid; otherwise return None.
+
+    A request has either waypoints or at least two points, at most MOST_POINTS of them. ``max_joint_step`` is finite and
+    not negative. So is ``tolerance``, which may also be -1.
+    """
     text = ''
     if request.waypoints and request.points:
         text = 'A path has either points or waypoints.'

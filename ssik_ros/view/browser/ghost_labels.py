@@ -20,10 +20,10 @@ RINGS, DIRECTIONS = 24, 16
 
 def spread_boxes(centres: FloatArray, sizes: FloatArray, window: FloatArray) -> FloatArray:
     """
-    Return new centres (n, 2) of boxes, near the given ones, such that no boxes overlap [pixels].
+    Return new centres (n, 2) of boxes, near the given ones, such that boxes do not overlap if there is room [pixels].
 
-    The boxes are placed in order; each takes the nearest free place of those that are tried, or keeps its place if none is
-    free. A box whose centre is in the window is placed in the window.
+    The boxes are placed in order. Each takes the nearest free place of those that are tried, or keeps its place if none
+    is free. A box whose centre is in the window is placed in the window.
 
     :param centres: (n, 2) of the boxes [pixels].
     :param sizes: (n, 2) widths and heights [pixels].
@@ -50,8 +50,8 @@ class GhostLabels:
     """
     The labels of ghosts: their ranks at their anchors, with a line from each label that had to move to its anchor.
 
-    Each browser has labels of its own, as each has its own camera. Any thread may call :meth:`place`;
-    viser's thread calls the others in the order of its events, as it does with coroutines.
+    Each browser has labels of its own, as each has its own camera. Any thread may call :meth:`place`. The thread of
+    viser calls ``add_browser`` and ``remove_browser``, in the order of its events.
     """
 
     def __init__(self, colours: Sequence[Colour]) -> None:
@@ -71,9 +71,9 @@ class GhostLabels:
 
     def place(self, anchors: FloatArray) -> None:
         """
-        Put labels at anchors, as far apart as they must be.
+        Put a label at each anchor; labels that would overlap on a screen are moved aside.
 
-        :param anchors: (n, 3) of the first n ghosts [m]; other ghosts have no label.
+        :param anchors: (n, 3) of the first n ghosts in the model frame [m]; other ghosts have no label.
         """
         with self._lock:
             self._anchors = anchors
@@ -119,7 +119,7 @@ class GhostLabels:
             self._nodes.pop(client.client_id, None)
 
     def _lay(self, number: int) -> None:
-        """Place the labels of one browser for its camera."""
+        """Place the labels of one browser for its camera; ``number`` is viser's number of the browser."""
         if number not in self._nodes:
             return
         client, labels, lines = self._nodes[number]
@@ -137,9 +137,11 @@ class GhostLabels:
 
 def spread_on_screen(anchors: FloatArray, sizes: FloatArray, camera: Any) -> FloatArray:
     """
-    Return the points (n, 3) at which labels do not overlap on a screen, as far from the camera as their anchors [m].
+    Return a point (n, 3) for each label so that labels do not overlap on a screen, if there is room [m].
 
-    :param anchors: (n, 3) in the model frame [m].
+    Each point is near its anchor and as far from the camera.
+
+    :param anchors: (n, 3) points to be labelled, in the model frame [m]. The result is in this frame, too.
     :param sizes: (n, 2) of the labels [pixels].
     :param camera: viser's camera of the browser.
     """

@@ -23,7 +23,7 @@ def open_server(guard: Guard, host: str, port: int) -> Any:
     :param host: address at which the server listens.
     :param port: 0 for any free one.
     :raises SolverError: if viser is not installed, or if its version cannot be guarded.
-    :raises InvalidOption: as :func:`check_address`.
+    :raises InvalidOption: if the server cannot listen at this address and port, naming the wrong option.
     """
     viser = import_extra('viser')
     check_address(host, port)

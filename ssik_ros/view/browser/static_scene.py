@@ -42,7 +42,7 @@ def make_html(session: PostureSession, playback: Playback | None = None) -> str:
     """
     Return an HTML page that shows a session: the robot, obstacles, targets, and branches as ghosts.
 
-    :param session: the session; without a playback its branches are searched first.
+    :param session: the session. Without a playback, this function calls its ``complete``, which finds the branches.
     :param playback: a joint path that the page plays; branches and targets are left out then.
     :raises SolverError: if viser is not installed, or if its version writes other pages.
     """
@@ -114,7 +114,7 @@ def save_html(session: PostureSession, path: Path, playback: Playback | None = N
     """
     Write a session as one HTML file.
 
-    :param session, playback: as for :func:`make_html`.
+    :param session: the session. Without a playback, this function calls its ``complete``, which finds the branches.
     :param path: the file.
     :raises InvalidOption: for a file that cannot be written, or has another ending.
     """

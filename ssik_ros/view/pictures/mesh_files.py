@@ -99,11 +99,14 @@ def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
 
 def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
     """
-    Return the surface of k triangles, or a sentence why the mesh is left out: no triangles, or coordinates too large.
+    Return the surface of k triangles, made coarser if there are more than ``most``.
+
+    If there are no triangles, return a sentence with the reason instead. The same holds for a coordinate that is not
+    finite or not below LARGEST [m].
 
     :param name: file name for the sentence.
-    :param corners: (3 k, 3) corners [m].
-    :param most: a mesh with more triangles is made coarser.
+    :param corners: (3 k, 3) corners, three for each triangle [m].
+    :param most: largest number of triangles.
     """
     if not len(corners):
         return f'the mesh {quote(name)} is left out: it has no triangles.'

@@ -79,7 +79,11 @@ def _mark_failure(part: Any, count: int, path: ToolPath) -> None:
 
 
 def _title(name: str, count: int, path: ToolPath) -> str:
-    """Return the title of the figure: name, and the cost of the path or the reason of the failure."""
+    """
+    Return the title of the figure: ``name: 12 waypoints, cost 3.1``, or the name and the reason of the failure.
+
+    A reason is broken into lines. ``count`` is the number of waypoints.
+    """
     if path.valid:
         return f'{name}: {count} waypoints, cost {path.cost:.4g}'
     return '\n'.join(textwrap.wrap(f'{name}: {path.reason}', _TITLE))

@@ -193,12 +193,8 @@ def simplify(surface: Surface, most: int) -> Surface:
     """
     Return a coarser surface with at most ``most`` triangles; a surface that has no more is returned unchanged.
 
-    A surface whose corners are all one point is returned unchanged, too.
-
-    A surface whose corners are all one point is returned unchanged, too.
-
     All corners in one cell of a grid are replaced by their mean, and triangles that vanish are left out. The cells grow
-    until few enough triangles are left.
+    until few enough triangles are left. A surface whose corners are all one point is returned unchanged.
 
     :param surface: the surface.
     :param most: largest number of triangles.

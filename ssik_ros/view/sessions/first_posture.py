@@ -32,11 +32,11 @@ def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> F
     """
     Return the full state (nq,) with which a viewer of a group opens [rad or m].
 
-    The default state, :func:`ssik_ros.model.default_seed.default_state`, is returned unless it is nearly singular, even
-    if it collides. Otherwise the first named posture that is neither nearly singular nor colliding is returned. After
-    the named postures follow random ones, the most regular first, without those that reach too low. Without such a
-    posture, the default state is returned. A group with several tips, or with joints of several variables, always gets
-    the default state.
+    The default state (:func:`ssik_ros.model.default_seed.default_state`) is returned unless it is nearly singular, even
+    if it collides. Otherwise named postures of the group are tried in their order, then random ones, the most regular
+    first. The first one that is neither nearly singular nor colliding is returned. A random one must also keep the
+    links on joints of the group at or above the height of the base link. If none fits, the default state is returned. A
+    group with several tips, or with joints of several variables, always gets the default state.
 
     :param robot: the robot.
     :param group: the group whose tip has a target.
@@ -118,6 +118,10 @@ def _lowest(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
 
 
 def _lowest_base(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
-    """Return the z coordinate of the group's base link in the model frame; random postures keep all links above it [m]."""
+    """
+    Return the z coordinate of the group's base link in the model frame [m].
+
+    Random postures keep the links on joints of the group at or above this height.
+    """
     poses = compute_link_poses(robot.tree, state)
     return float(poses[robot.tree.link(group.base_link), 2, 3])

@@ -25,7 +25,9 @@ class MeasurePanel(Panel):
 
     def __init__(self, page: BasePage[PostureSession]) -> None:
         """
-        Make the controls and the shapes, hidden.
+        Add the controls to the page, and the shapes to its scene; the shapes stay hidden until a box is ticked.
+
+        The box of the ellipsoid is shown only if the session has a group with one tip.
 
         :param page: the page.
         """
