@@ -204,9 +204,9 @@ class InteractiveTargets:
 
     def _rest(self) -> None:
         """
-        Compute all branches, or the causes of failure, for the present targets, and publish them as markers.
+        Compute other branches, or the cause of the failure, for the present targets, and publish them as markers.
 
-        This is done when no drag is waiting.
+        The thread does this when no drag is waiting.
         """
         session = self._session
         if session is not None:

@@ -2,7 +2,7 @@
 Check of the files of a robot before it is served: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
 
 :func:`examine` loads the files of :class:`RobotFiles` and returns findings, each with a remedy if something is wrong.
-    It also looks at collision geometry and named postures, and solves random poses with the solver of each group.
+It also looks at collision geometry and named postures, and solves random poses with the solver of each group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

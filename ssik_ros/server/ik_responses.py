@@ -2,7 +2,7 @@
 Solve a request for one solution, and make its response: the solution, or the cause of the failure in words.
 
 :func:`solve_resolved` solves and responds; :func:`respond` makes the response from a solver's result. Both add notes on
-    possible mistakes in the request to the text.
+possible mistakes in the request to the text.
 """
 
 from ssik_ros.errors import counted

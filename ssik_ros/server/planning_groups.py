@@ -2,7 +2,7 @@
 The planning groups of a robot, each with its solver and with finders for requests of several postures.
 
 :class:`PlanningGroups` maps group names to :class:`GroupServer`; its ``finders`` has the :class:`GroupFinders` of each.
-    :class:`RobotReport` responds to the request for the groups that are served.
+:class:`RobotReport` responds to the request for the groups that are served.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -305,7 +305,7 @@ class RobotServer:
 
     @refused_as(ToolPathResponse, *BLAMED)
     def plan_tool_path(self, goal: ToolPathGoal, current: FullState) -> ToolPathResponse:
-        """Return the best joint path along a tool path, which is the cheapest one by the objective of the goal."""
+        """Return the cheapest joint path along a tool path that the planner finds, by the objective of the goal."""
         state = self.states.merge(current, goal.state)
         group = self.groups.find(goal.group).group
         return self.groups.finders[group.name].tool_paths.find(goal, state, current)

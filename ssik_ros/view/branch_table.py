@@ -100,7 +100,7 @@ def write_numbers(row: BranchRow, unit: str) -> list[str]:
     Return distance, room to limits and manipulability as texts.
 
     :param row: the row.
-    :param unit: of distances, as in :func:`column_titles`.
+    :param unit: of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
     """
     numbers = (in_unit(row.distance, unit), in_unit(row.room, unit), row.manipulability)
     return [short(number) for number in numbers]

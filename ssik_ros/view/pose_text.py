@@ -82,7 +82,7 @@ def _read_matrix(pose: FloatArray) -> FloatArray:
 
 def write_pose(pose: FloatArray) -> str:
     """
-    Return a pose as the text ``x y z qx qy qz qw``, with all digits of each number.
+    Return a pose as the text ``x y z qx qy qz qw``, with nine digits after the point.
 
     :param pose: (4, 4).
     """

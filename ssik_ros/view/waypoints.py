@@ -71,7 +71,9 @@ def plan_waypoints(
     is_cancelled: Callable[[], bool] | None = None,
 ) -> Playback:
     """
-    Plan a problem and return its best joint path, with times that keep the velocity and acceleration limits.
+    Plan a problem within 30 s; return the cheapest joint path that is found, with times.
+
+    The times keep the velocity and acceleration limits.
 
     :param problem: from :func:`make_problem`.
     :param corners: (4, 4) recorded waypoints in the base frame, by whose numbers the error says where a plan fails.

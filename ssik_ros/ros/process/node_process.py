@@ -167,7 +167,7 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
 
 def make_executor(threads: int) -> Executor:
     """
-    Return an executor that logs messages that cannot be read, and goes on.
+    Return an executor that logs exceptions of callbacks and messages that cannot be read, and goes on.
 
     :param threads: how many callbacks may run at once.
     """
@@ -175,7 +175,7 @@ def make_executor(threads: int) -> Executor:
 
 
 def _report_dropped(error: Exception) -> None:
-    """Log an exception from reading a message, such as text that is not UTF-8."""
+    """Log an exception of a callback, or of reading a message, such as text that is not UTF-8."""
     _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
 
 

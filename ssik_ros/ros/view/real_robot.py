@@ -97,7 +97,7 @@ class RunningGroup:
         self._sender.look()
 
     def step(self) -> None:
-        """Continue sending a goal; called often. Without a receiver, nothing is read or sent."""
+        """Send the next part of a goal that is sent in parts; called often. Without a receiver, do nothing."""
         if self._sender.had_receiver:
             self._sender.step(*self._checked())
 

@@ -2,7 +2,7 @@
 Find the branches of a pose for one group: by its closed form, or by a search for several solutions.
 
 :class:`BranchFinder` does this; :class:`GroupClosedForm` makes the closed form once. A posture is returned only after
-    forward kinematics has measured its errors, whatever solver returned it.
+forward kinematics has measured its errors, whatever solver returned it.
 """
 
 from collections.abc import Sequence

@@ -97,7 +97,7 @@ def explain_pose(
     If the response has no solution, the nearest posture is searched without collision checks and constraints. If this
     search returns no finite posture, ``nearest``, limits and advice are left out.
 
-    :param finder: of the group.
+    :param finder: branch finder of the group.
     :param goal: the pose in the model frame, and its link.
     :param state: seed, and joints outside the group.
     :param response: the response of the solver; a solved one gets no advice.

@@ -119,7 +119,7 @@ class LoopResponse(NamedTuple):
 
 def describe(chains: Sequence[ChainResult], clamped: Sequence[str]) -> str:
     """
-    Return one sentence if all chains converged, else one about each that did not and one about clamped joints.
+    Return a sentence about clamped joints and one about each chain that did not converge; without any, one on success.
 
     :param chains: the chains of the response.
     :param clamped: given joints outside their limits.

@@ -2,7 +2,7 @@
 Compute the positions of passive joints from a stream of active ones, in the assembly mode in which the robot began.
 
 :class:`PassiveJoints` takes the reports of joints and returns a :class:`Followed` for each. Passive joints are the
-    joints that the loops of the robot move.
+joints that the loops of the robot move.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 Respond to a request for a joint path that leads a link along straight lines, for one planning group.
 
 :class:`PathFollower` searches from sample to sample with :class:`PathSearch`. If this search ends early, the planner of
-    tool paths may try all samples at once; the longer path is returned, with times.
+tool paths may try all samples at once; the longer path is returned, with times.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ class PathFollower:
         checks: CandidateChecks | None,
     ) -> None:
         """
-        Choose the solver: the one that finds every posture of a pose if there is one, else the group's own.
+        Choose the solver: a complete one, which finds every posture of a regular pose, or else the group's solver.
 
         :param finder: of the group.
         :param request: the request.

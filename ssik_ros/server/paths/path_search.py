@@ -3,13 +3,13 @@ The smoothest sequence of postures along sampled poses.
 
 **Problem.** Each sampled pose has some postures. Choose one for each sample so that neighbours join: no joint moves
 further than its largest step, and in the middle of the joint motion the link is near the line. Of all sequences from
-the start, take one with the smallest sum of squared joint steps. If no sequence reaches the end, take one that goes
-furthest.
+the start, take one with the smallest sum of squared joint steps. If no sequence reaches the end, take the cheapest one
+to the last sample that is reached.
 
 **Derivation.** A layer holds the postures of a sample that join a posture of the layer before. The cost of a posture is
-the least sum of squared steps that leads to it (dynamic programming, exact). Windings are chosen next to the posture
-before. If a closed form knows all postures of a sample, all are tried. Otherwise the group's solver starts from each
-posture of the layer before.
+the least sum of squared steps that leads to it (dynamic programming). It is exact while no layer has more than 64
+postures, of which the cheapest are kept. Windings are chosen next to the posture before. If a closed form knows all
+postures of a sample, all are tried. Otherwise the group's solver starts from each posture of the layer before.
 
 **Degenerate cases.** Near singularities, steps are long although the motion is continuous. If no posture of a sample
 joins, the line between the samples is halved until all parts join, down to 1e-5 of its length. A change of branch never
@@ -42,7 +42,7 @@ LAYER = 64
 
 
 class SamplePostures(NamedTuple):
-    """All postures that reach one pose, or the cause if no posture reaches the pose."""
+    """The postures that were found for one pose, or the cause if no posture reaches the pose."""
 
     q: FloatArray
     """(k, n)."""
@@ -121,7 +121,10 @@ class PathSearch:
 
     def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> FollowedPath:
         """
-        Return the smoothest sequence of postures along all samples, or one that goes furthest.
+        Return the postures along all samples with the least sum of squared joint steps, of the sequences that are kept.
+
+        At each sample, the LAYER cheapest postures are kept. If no sequence goes on at a sample, return the cheapest
+        one to the sample before, and as much of the next step as can be followed.
 
         :param start: (n,) posture at the beginning of the first step.
         :param count: number of samples.

@@ -2,9 +2,8 @@
 Times for planned tool paths: from rest to rest, within joint limits, and within the speed limit of the tool.
 
 :func:`time_plan` makes a :class:`TimedPlan`. A tool path may have several passes; between two passes the arm moves
-    freely. Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the
-    shorter line there. Free motions therefore get more points near their corners, so that the arm does not touch near
-    obstacles.
+freely. Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the shorter
+line there. Free motions therefore get more points near their corners, so that the arm does not touch near obstacles.
 """
 
 from collections.abc import Mapping

@@ -56,7 +56,10 @@ class ToolPathFinder:
 
     def find(self, goal: ToolPathGoal, state: FullState, current: FullState) -> ToolPathResponse:
         """
-        Return the best joint path, or a refusal for any error; does not raise SsikError.
+        Return the cheapest joint path that the planner finds for a goal, with times.
+
+        The response has a cause if no path reaches all waypoints, and a refusal after an error; SsikError is not
+        raised.
 
         :param goal: the goal.
         :param state: full state with the start values of the goal, for joints outside the group.

@@ -2,7 +2,7 @@
 Constraints on a posture as a service receives them: joints near values, points in regions, links near orientations.
 
 :class:`ConstraintsGiven` has all constraints of a request. Names are not looked up yet;
-    :class:`ssik_ros.server.scene.constraint_check.ConstraintCheck` does this and tests states.
+:class:`ssik_ros.server.scene.constraint_check.ConstraintCheck` does this and tests states.
 """
 
 from collections.abc import Sequence

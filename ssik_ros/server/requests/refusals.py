@@ -2,7 +2,7 @@
 Refuse requests that name something unknown, have an invalid value, or cannot be served.
 
 :class:`Refusal` is the kind of fault, :class:`RequestRefused` the exception with it. The decorator :func:`refused_as`
-    turns such an exception into a response.
+turns such an exception into a response.
 """
 
 from collections.abc import Callable, Iterable

@@ -48,7 +48,7 @@ class FrameReader:
         Return the pose (4, 4) of a link in the root link.
 
         :param link: the link's name.
-        :param state: the posture.
+        :param state: positions of all joints.
         :raises FrameNotFound: for an unknown link, with a similar name, if any.
         """
         if link in self._fixed:
@@ -60,7 +60,7 @@ class FrameReader:
         Return the poses (4, 4) of links in the root link.
 
         :param links: names of links.
-        :param state: the posture.
+        :param state: positions of all joints.
         :raises FrameNotFound: for an unknown link, with a similar name, if any.
         """
         tree = self.robot.tree
@@ -104,7 +104,7 @@ class FrameReader:
         Return the pose (4, 4) of the model frame in a link; the object ``AT_MODEL_FRAME`` if both are the same.
 
         :param link: the link's name.
-        :param state: the posture, and the pose of the root link.
+        :param state: positions of all joints, and the pose of the root link.
         :raises FrameNotFound: for an unknown link, with a similar name, if any.
         """
         if link in self._fixed and state.root_pose is AT_MODEL_FRAME:

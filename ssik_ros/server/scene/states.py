@@ -2,7 +2,7 @@
 Make full states of a robot from joint names and values: :class:`StateReader`.
 
 :meth:`StateReader.merge` reads a request and refuses whatever is wrong. :meth:`StateReader.update` reads a joint state
-    message and ignores whatever is unknown or invalid.
+message and ignores whatever is unknown or invalid.
 """
 
 from collections.abc import Mapping, Sequence

@@ -112,7 +112,7 @@ class TaskSetStream:
     Computes commands with which task sets follow targets; serves one thread.
 
     :meth:`take` receives a target, :meth:`step` returns the command of a cycle. If a target, the state or the motion is
-        not usable, the robot is held at the last command.
+    not usable, the robot is held at the last command.
     """
 
     def __init__(

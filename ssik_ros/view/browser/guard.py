@@ -115,7 +115,8 @@ class Admission:
         """
         Return the text with which a request is refused; empty if it is let in.
 
-        A request needs a Host header that names this machine and, for a websocket, this page as Origin and a valid key.
+        A request needs a Host header that names this machine. An Origin, if it has one, must be this page. A websocket
+        needs this Origin and a valid key.
 
         :param path: requested path, with the query.
         :param headers: headers of the request.
@@ -362,6 +363,8 @@ class Guard:
     def _check_before(self, respond: Callable[..., Any]) -> Callable[..., Any]:
         """
         Return a function that refuses a request, exchanges a token for a key, or lets viser respond.
+
+        A page that is requested with a query is redirected to its address without the query.
 
         :param respond: viser's function that responds to a request.
         """

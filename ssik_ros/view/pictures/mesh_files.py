@@ -83,8 +83,7 @@ def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
     Read a small binary STL file in this process.
 
     :param most: largest number of triangles.
-    :returns: the surface; a sentence about a file that must not be read; None for files that another process has to
-        read.
+    :returns: the surface; a sentence if the mesh is left out; None for files that another process has to read.
     """
     fault = mesh_file_fault(mesh.path)
     if fault:

@@ -213,7 +213,7 @@ class RobotSolids:
 
     def bounds(self, positions: FloatArray) -> FloatArray:
         """
-        Return (2, 3) the lowest and the highest coordinates of all solids [m].
+        Return (2, 3) the lowest and the highest coordinates of all solids in the root frame [m]; zeros without solids.
 
         :param positions: (nq) full state of the robot.
         """
