@@ -61,13 +61,13 @@ class JointGroup:
     joint_indices: IntArray
     """Index of each of ``joint_names`` in the tree."""
     idx_q: IntArray
-    """(n) index of each of the group's variables in a full state."""
+    """(n,) index of each of the group's variables in a full state."""
     variable_names: tuple[str, ...]
-    """(n) names of the variables, ``joint/x`` for joints with several."""
+    """(n,) names of the variables, ``joint/x`` for joints with several."""
     lower: FloatArray = field(repr=False)
-    """(n) lower limits, -inf for joints without one [rad or m]."""
+    """(n,) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray = field(repr=False)
-    """(n) upper limits, +inf for joints without one [rad or m]."""
+    """(n,) upper limits, +inf for joints without one [rad or m]."""
 
     def __post_init__(self) -> None:
         """Make every array read-only."""

@@ -61,17 +61,17 @@ class KinematicTree:
     name: str
     root_link: str
     joint_names: tuple[str, ...]
-    """(nj) names of the moving joints."""
+    """(nj,) names of the moving joints."""
     kinds: IntArray
-    """(nj) :class:`JointKind` values."""
+    """(nj,) :class:`JointKind` values."""
     parents: IntArray
-    """(nj) index of the nearest moving joint above, -1 without one; always smaller than the joint's own index."""
+    """(nj,) index of the nearest moving joint above, -1 without one; always smaller than the joint's own index."""
     placements: FloatArray
     """(nj, 4, 4) pose of the joint frame in the moved frame of the parent joint (or the root link)."""
     axes: FloatArray
     """(nj, 3) unit axis in the joint frame; ignored for planar (which moves in xy), floating, spherical."""
     idx_q: IntArray
-    """(nj) first position variable of the joint in a full state."""
+    """(nj,) first position variable of the joint in a full state."""
     lower: FloatArray
     """(nq) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray
@@ -79,15 +79,15 @@ class KinematicTree:
     velocity: FloatArray
     """(nq) velocity limits, +inf for joints without one [rad/s or m/s]."""
     leaders: IntArray
-    """(nj) the driving joint of a mimic joint, -1 for a joint that does not follow another."""
+    """(nj,) the driving joint of a mimic joint, -1 for a joint that does not follow another."""
     multipliers: FloatArray
-    """(nj) mimic multiplier, 1 for other joints."""
+    """(nj,) mimic multiplier, 1 for other joints."""
     offsets: FloatArray
-    """(nj) mimic offset, 0 for other joints [rad or m]."""
+    """(nj,) mimic offset, 0 for other joints [rad or m]."""
     link_names: tuple[str, ...]
-    """(nl) all links, the root first, in depth-first order."""
+    """(nl,) all links, the root first, in depth-first order."""
     link_joints: IntArray
-    """(nl) the moving joint that carries the link, -1 for links rigid with the root."""
+    """(nl,) the moving joint that carries the link, -1 for links rigid with the root."""
     link_placements: FloatArray
     """(nl, 4, 4) pose of the link in the moved frame of its joint (or the root link)."""
     joint_index: dict[str, int] = field(init=False, repr=False)

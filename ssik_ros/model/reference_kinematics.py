@@ -98,7 +98,7 @@ class ReferenceKinematics:
         Return whether all positions of a group are finite and within its limits, the limits included.
 
         :param group: the group.
-        :param q: (n) positions in group order.
+        :param q: (n,) positions in group order.
         :param slack: distance by which the limits may be exceeded [rad or m].
         """
         values = np.asarray(q, dtype=np.float64)

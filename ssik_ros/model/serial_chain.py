@@ -35,7 +35,7 @@ class SerialChain:
     tip_link: str
     joint_names: tuple[str, ...]
     kinds: IntArray
-    """(n) :class:`JointKind` values: revolute, continuous or prismatic."""
+    """(n,) :class:`JointKind` values: revolute, continuous or prismatic."""
     axes: FloatArray
     """(n, 3) unit axes in the base frame, all joints at zero."""
     points: FloatArray
@@ -43,13 +43,13 @@ class SerialChain:
     home: FloatArray
     """(4, 4) pose of the tip in the base frame, all joints at zero."""
     lower: FloatArray
-    """(n) lower limits, -inf for joints without one [rad or m]."""
+    """(n,) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray
-    """(n) upper limits, +inf for joints without one [rad or m]."""
+    """(n,) upper limits, +inf for joints without one [rad or m]."""
     joint_indices: IntArray
-    """(n) index of each joint in the tree."""
+    """(n,) index of each joint in the tree."""
     idx_q: IntArray
-    """(n) index of each joint's variable in a full state."""
+    """(n,) index of each joint's variable in a full state."""
 
     def __post_init__(self) -> None:
         """Make every array read-only."""

@@ -70,7 +70,7 @@ def _place(order: list[UrdfJoint]) -> tuple[IntArray, FloatArray, IntArray, Floa
     Fixed joints become part of the poses.
 
     :param order: all joints in model order.
-    :returns: (nj) moving joint above each moving joint, -1 for none, and (nj, 4, 4) its pose in that joint's moved
+    :returns: (nj,) moving joint above each moving joint, -1 for none, and (nj, 4, 4) its pose in that joint's moved
         frame; then (nl) carrying joint of each link, the root first, and (nl, 4, 4) its pose.
     """
     identity = np.eye(4)

@@ -1,9 +1,9 @@
 """
 The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
 
-Another thread loads the robot, so that parameter services and signals work meanwhile. ``compute_ik``, ``solve_ik`` and
-``compute_fk`` appear after the warm-up of all solvers, ``~/solve_all`` after the warm-up of the closed forms. The
-server object is never changed but replaced: a request in progress keeps the robot with which it began.
+Another thread loads the robot, so that parameter services and signals work meanwhile. ``~/describe`` is offered at
+once, all other services after the warm-up of the solvers and closed forms. The server object is never changed but
+replaced: a request in progress keeps the robot with which it began.
 """
 
 from collections.abc import Sequence

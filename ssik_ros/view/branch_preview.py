@@ -49,7 +49,7 @@ class BranchPreview:
         """
         Return the product of the singular values of the Jacobian of the tip; 0 at a singularity.
 
-        :param q: (n) posture [rad or m].
+        :param q: (n,) posture [rad or m].
         """
         return float(manipulability_of(self._chain.jacobian(q)))
 
@@ -57,7 +57,7 @@ class BranchPreview:
         """
         Return the posture as lines and spheres in the frame of the root link; other joints have default positions.
 
-        :param q: (n) posture [rad or m]; None to remove the markers of an earlier call.
+        :param q: (n,) posture [rad or m]; None to remove the markers of an earlier call.
         :param colour: of the lines.
         """
         lines, width = NOTHING, 0.0

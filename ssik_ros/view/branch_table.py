@@ -63,7 +63,7 @@ def sort_rows(
     Return a row for each branch, sorted by ``order``.
 
     :param branches: the branches, in the order of their ghosts.
-    :param measure: returns the manipulability of a posture (n).
+    :param measure: returns the manipulability of a posture (n,).
     :param order: ``distance`` (nearest to the shown posture first), ``room to limits`` (farthest from joint limits
         first) or ``manipulability`` (largest first).
     """

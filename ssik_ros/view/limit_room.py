@@ -34,8 +34,8 @@ def find_room(q: FloatArray, lower: FloatArray, upper: FloatArray) -> list[Limit
 
     A joint whose range is infinite or empty counts as free.
 
-    :param q: (n) posture [rad or m].
-    :param lower, upper: (n) limits [rad or m].
+    :param q: (n,) posture [rad or m].
+    :param lower, upper: (n,) limits [rad or m].
     """
     return [_room(*numbers) for numbers in zip(q.tolist(), lower.tolist(), upper.tolist())]
 
@@ -60,8 +60,8 @@ def smallest_room(q: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
 
     The distance is infinite without limits, and negative for a joint beyond a limit.
 
-    :param q: (n) posture [rad or m].
-    :param lower, upper: (n) limits [rad or m].
+    :param q: (n,) posture [rad or m].
+    :param lower, upper: (n,) limits [rad or m].
     """
     return float(np.minimum(q - lower, upper - q).min(initial=math.inf))
 

@@ -59,7 +59,7 @@ class FoundBranches(NamedTuple):
 
 
 class Posture(NamedTuple):
-    """Positions (n) of some joints [rad or m]."""
+    """Positions (n,) of some joints [rad or m]."""
 
     joint_names: tuple[str, ...]
     positions: FloatArray

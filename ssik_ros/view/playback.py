@@ -34,7 +34,7 @@ class JointPath:
     rows: FloatArray
     """(m, n) positions of the named variables [rad or m]."""
     times: FloatArray | None = None
-    """(m) ascending [s]; None for as fast as the joints may."""
+    """(m,) ascending [s]; None for as fast as the joints may."""
     velocities: FloatArray | None = None
     """(m, n) at the times [rad/s or m/s]; None where unknown."""
 
@@ -90,7 +90,7 @@ class Playback:
 
     def row_at(self, seconds: float) -> FloatArray:
         """
-        Return the positions (n) of the path's joints at a time, interpolated linearly between points [rad or m].
+        Return the positions (n,) of the path's joints at a time, interpolated linearly between points [rad or m].
 
         :param seconds: time since the beginning; beyond the ends the first or last point counts.
         """

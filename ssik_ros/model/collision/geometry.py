@@ -95,11 +95,11 @@ class CollisionShape:
     geometry: Any
     """A :class:`Mesh`, or a solid as an object of the collision library coal."""
     center: FloatArray
-    """(3) centre of its bounding sphere and of its bounding box in its own frame [m]."""
+    """(3,) centre of its bounding sphere and of its bounding box in its own frame [m]."""
     radius: float
     """Radius of its bounding sphere [m]."""
     half: FloatArray
-    """(3) half lengths of the edges of its bounding box, which are parallel to its own axes [m]."""
+    """(3,) half lengths of the edges of its bounding box, which are parallel to its own axes [m]."""
 
 
 def make_shape(

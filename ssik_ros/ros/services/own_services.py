@@ -1,7 +1,8 @@
 """
 This package's own services for planning groups; ``DESCRIBE`` and ``GROUP_SERVICES`` describe them for the handler.
 
-They are batches, every branch, self-motions, steps of control cycles, explanations, and descriptions of the groups.
+They compute batches, branches, self-motions and steps of control cycles, and return explanations and descriptions of
+the groups.
 """
 
 from array import array

@@ -97,7 +97,7 @@ class RunningGroup:
         self._sender.look()
 
     def step(self) -> None:
-        """Send the next part of a goal that is sent in parts; called often. Without a receiver, do nothing."""
+        """Send the next part of a goal that is sent in parts; called often. Before the first receiver, do nothing."""
         if self._sender.had_receiver:
             self._sender.step(*self._checked())
 

@@ -31,7 +31,7 @@ StateCheck = Callable[[FullState], bool]
 BEYOND = 1e-6
 """A seed so little outside its limits is a rounded one [rad or m]."""
 JointBounds = tuple[FloatArray, FloatArray]
-"""(n), (n) lower and upper limits of a group for one request."""
+"""(n,), (n,) lower and upper limits of a group for one request."""
 
 
 class _TipLink(NamedTuple):

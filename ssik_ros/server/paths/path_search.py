@@ -55,19 +55,19 @@ class PathModel:
     """Functions and limits of an arm that the path search needs."""
 
     find: Callable[[FloatArray, FloatArray], SamplePostures]
-    """Postures that reach a pose (4, 4), in the windings next to a posture (n)."""
+    """Postures that reach a pose (4, 4), in the windings next to a posture (n,)."""
     knows_all: bool
     """Whether ``find`` returns the same postures whatever the seed, windings aside."""
     windings_near: Callable[[FloatArray, FloatArray], FloatArray]
-    """Postures (k, n) in the windings that are nearest to a posture (n)."""
+    """Postures (k, n) in the windings that are nearest to a posture (n,)."""
     errors: Callable[[FloatArray, FloatArray], tuple[float, float]]
-    """Distance [m] and angle [rad] between the link at a posture (n) and a pose (4, 4)."""
+    """Distance [m] and angle [rad] between the link at a posture (n,) and a pose (4, 4)."""
     accepts: Callable[[FloatArray], bool]
-    """Whether a posture (n) is free of collisions and keeps the constraints."""
+    """Whether a posture (n,) is free of collisions and keeps the constraints."""
     refusal: Callable[[], tuple[Cause, str]]
     """Why postures were not accepted, when some were not."""
     largest_steps: FloatArray
-    """(n) largest step of each variable, inf for any [rad or m]."""
+    """(n,) largest step of each variable, inf for any [rad or m]."""
     middle: Callable[[FloatArray, FloatArray], FloatArray]
     """The posture halfway between two."""
 

@@ -38,9 +38,9 @@ def write_trajectory(
 
     :param stream: the file.
     :param frame: of the header.
-    :param names: (n) of the joints.
+    :param names: (n,) names of the joints.
     :param rows: (m, n) positions [rad or m].
-    :param times: (m) since the start [s].
+    :param times: (m,) times since the start [s].
     :param velocities: (m, n) [rad/s or m/s]; None leaves them to the controller.
     """
     speeds = [[]] * len(rows) if velocities is None else velocities.tolist()

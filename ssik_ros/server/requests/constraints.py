@@ -34,7 +34,7 @@ class PositionConstraintGiven(NamedTuple):
     frame: str
     """Frame of the region; empty for the model frame."""
     point: FloatArray
-    """(3) in the frame of the link [m]."""
+    """(3,) in the frame of the link [m]."""
     parts: Sequence[RegionPart]
     """Solids whose union is the region."""
     weight: float = 1.0

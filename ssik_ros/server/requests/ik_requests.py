@@ -208,7 +208,7 @@ class Branch(NamedTuple):
     """One posture of a group in which the links are at their poses."""
 
     positions: FloatArray
-    """(n) the group's variables [rad or m]."""
+    """(n,) the group's variables [rad or m]."""
     position_error: float
     """[m], measured at these positions; of several tips the largest."""
     orientation_error: float

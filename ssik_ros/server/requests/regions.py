@@ -56,14 +56,14 @@ class Region:
                 f'{noun} has no region: give it at least one solid or mesh.'
             )
         self.centre: FloatArray = parts[0].pose[:3, 3].copy()
-        """(3) place of the first solid, which distances are measured from [m]."""
+        """(3,) place of the first solid, which distances are measured from [m]."""
         self._tests = [_make_test(part, noun) for part in parts]
 
     def contains(self, point: FloatArray) -> bool:
         """
         Return whether a point lies in one of the solids.
 
-        :param point: (3) in the frame of the region [m].
+        :param point: (3,) in the frame of the region [m].
         """
         return any(inside(pose[:3, :3].T @ (point - pose[:3, 3])) for pose, inside in self._tests)
 

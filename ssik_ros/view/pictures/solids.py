@@ -68,7 +68,7 @@ def make_box(size: ArrayLike) -> Surface:
     """
     Return a box around the origin.
 
-    :param size: (3) lengths of the edges [m].
+    :param size: (3,) lengths of the edges [m].
     """
     half = 0.5 * np.asarray(size, dtype=np.float64)
     corners, normals = [], []
@@ -182,7 +182,7 @@ def find_equal_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:
     Rows are compared by a hash of 64 bits, which is ten times as fast as sorting whole rows.
 
     :param rows: (n, k) whole numbers.
-    :returns: the index of the first row of each group, and for each row (n) the number of its group.
+    :returns: the index of the first row of each group, and for each row (n,) the number of its group.
     """
     mixed = rows.astype(np.int64).astype(np.uint64) @ _MIXERS[: rows.shape[1]]
     _, first, which = np.unique(mixed, return_index=True, return_inverse=True)

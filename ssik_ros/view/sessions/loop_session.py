@@ -95,7 +95,7 @@ class LoopSession(PostureSession):
         If the active joints of the mechanism are known, the solver gets all joints of the posture. Otherwise it gets
         only the joints that differ from the shown posture.
 
-        :param q: (n) posture inside the limits [rad or m].
+        :param q: (n,) posture inside the limits [rad or m].
         """
         change = np.abs(q - self.joints)
         # Of joints that are not known to be the active ones only those that move are given.

@@ -58,9 +58,9 @@ class PostureSession(ABC):
     server: RobotServer
     """Knows states, frames and collisions, and the groups of some sessions."""
     variable_names: tuple[str, ...]
-    """(n) joint variables that move by hand."""
+    """(n,) joint variables that move by hand."""
     places: IntArray
-    """(n) indices of their positions in a full state."""
+    """(n,) indices of their positions in a full state."""
     lower: FloatArray
     """(n,) lower limits, -inf for joints without limits [rad or m]."""
     upper: FloatArray
@@ -102,11 +102,11 @@ class PostureSession(ABC):
         """Solve for the present targets, and store the state and the outcome of the solve."""
 
     def home_joints(self) -> FloatArray:
-        """Return the posture (n) that the session shows first and at :meth:`go_home` [rad or m]."""
+        """Return the posture (n,) that the session shows first and at :meth:`go_home` [rad or m]."""
         return self._first.positions[self.places]
 
     def random_joints(self) -> FloatArray:
-        """Return a random posture (n) [rad or m]; each session draws the same sequence."""
+        """Return a random posture (n,) [rad or m]; each session draws the same sequence."""
         drawn: FloatArray = self._rng.uniform(*finite_range(self.lower, self.upper))
         return drawn
 
@@ -118,7 +118,7 @@ class PostureSession(ABC):
 
     @property
     def joints(self) -> FloatArray:
-        """Return the shown posture (n): the positions of the joint variables that a user moves by hand [rad or m]."""
+        """Return the shown posture (n,): the positions of the joint variables that a user moves by hand [rad or m]."""
         return self.state.positions[self.places]
 
     @property
@@ -162,7 +162,7 @@ class PostureSession(ABC):
         self.show_state(self._moved_by_hand(np.clip(q, self.lower, self.upper)))
 
     def _moved_by_hand(self, q: FloatArray) -> FullState:
-        """Return the full state for a posture (n) inside the limits; subclasses may move further joints."""
+        """Return the full state for a posture (n,) inside the limits; subclasses may move further joints."""
         return self.state_with(q)
 
     def show_state(self, state: FullState, outcome: SolveOutcome = BY_HAND) -> None:
@@ -311,7 +311,7 @@ class PostureSession(ABC):
         """
         Return a copy of a full state with the posture ``q``; mimic joints follow.
 
-        :param q: (n) posture [rad or m].
+        :param q: (n,) posture [rad or m].
         :param state: full state that gives all other joints; None for the shown state.
         """
         state = state or self.state

@@ -282,7 +282,7 @@ class Session(PostureSession):
 
         It is 0 at a singularity, and NaN for a group with several tips.
 
-        :param q: (n) posture [rad or m].
+        :param q: (n,) posture [rad or m].
         """
         if self._chain is None:
             return float('nan')
@@ -329,7 +329,7 @@ def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tu
     is equal to one of them never is. A seven-joint arm has many similar branches of one label on one self-motion.
 
     :param branches: the branches, nearest first.
-    :param q: (n) the shown posture [rad or m].
+    :param q: (n,) the shown posture [rad or m].
     :param most: largest number of returned branches.
     """
     if len(branches) <= most:

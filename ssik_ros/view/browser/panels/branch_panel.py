@@ -1,4 +1,8 @@
-"""The panel of branches: a table of all postures that reach the pose, in the colours of their ghosts (transparent robots)."""
+"""
+The panel of branches: a table of the postures that were found for the pose, in the colours of their ghosts.
+
+A ghost is a transparent robot in the scene.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -27,7 +31,7 @@ TAKE = 'take '
 
 class BranchPanel(Panel):
     """
-    A table of all branches of the pose.
+    A table of the shown posture and of the branches that were found for the pose.
 
     The ghost of the row under the mouse is highlighted. A click on a row or its button makes its branch the shown
     posture.

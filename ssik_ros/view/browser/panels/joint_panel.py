@@ -125,8 +125,8 @@ def draw_bars(
     marked.
 
     :param names: names of the joint variables; they are escaped, because the URDF may be untrusted.
-    :param q: (n) posture [rad or m].
-    :param limits: (n) lower and upper limits [rad or m].
+    :param q: (n,) posture [rad or m].
+    :param limits: (n,) lower and upper limits [rad or m].
     :param units: unit of each shown value: ``rad``, ``deg`` or ``m``.
     """
     rooms = find_room(q, *limits)

@@ -1,4 +1,4 @@
-"""The panel of a reach map: draws the cells as coloured points, and can hide all points beyond a plane."""
+"""The panel of a reach map: draws the cells as coloured points, and can hide all points on one side of a plane."""
 
 import numpy as np
 

@@ -57,7 +57,7 @@ class RealRobot(Protocol):
         """
         Send a posture to the robot as a goal; return a note for the user, which may be empty.
 
-        :param goal: (n) posture [rad or m].
+        :param goal: (n,) posture [rad or m].
         :param seconds: duration of the motion [s].
         """
 
@@ -142,7 +142,8 @@ def require_sendable(session: Session, there: Whereabouts) -> None:
     """
     Raise InvalidTarget if the shown posture must not be sent to the robot.
 
-    It must reach the target without ignored constraints and without collisions, and the robot's state must be recent.
+    It must reach the target without ignored constraints and without collisions. The robot's state must be recent, and
+    its base must be where the session has it.
 
     :param session: the session that shows the posture.
     :param there: state of the real robot.
