@@ -71,9 +71,8 @@ class GroupBuilder:
         """
         Return a set with the root link if a group contains it; an empty set otherwise.
 
-        A group contains the root link if it names this link, or the virtual joint above it. Two others contain it: a
-        group with a chain that goes up to the root link and down again, and a group with a subgroup that contains the
-        root link.
+        A group contains the root link if it names this link, or the virtual joint above it. So does a group with a
+        chain that goes up to the root link and down again. A group also contains it if one of its subgroups does.
 
         :param group: the group element of the SRDF.
         :param srdf: the semantic description.

@@ -80,8 +80,8 @@ class SelfMotionFinder:
         :param state: joints outside the group.
         :param options: free axis, resolution and spacing of the request.
         :raises RequestRefused: for invalid options, a pose that is not a rigid transform, and too many samples. Also
-            for an arm without one redundant joint or a closed form, a group without solver, and a link that is not
-            fixed to a tip.
+            for a group without a solver, a closed form or one redundant joint, and for a link that is not fixed to a
+            tip.
         """
         server = self._finder.server
         solver = server.require_solver()

@@ -124,7 +124,7 @@ class PathSearch:
         Return the postures along all samples with the least sum of squared joint steps, of the sequences that are kept.
 
         At each sample, the LAYER cheapest postures are kept. If no sequence goes on at a sample, return the cheapest
-        one to the sample before, and as much of the next step as can be followed.
+        one to the sample before, and the part of the next step that can be followed.
 
         :param start: (n,) posture at the beginning of the first step.
         :param count: number of samples.

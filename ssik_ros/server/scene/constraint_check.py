@@ -72,7 +72,7 @@ class ConstraintCheck:
         :param frames: the robot's frames.
         :param wishes: the constraints.
         :param place_frame: called with the name of a frame that is not a link. It returns the pose (4, 4) of the frame
-            in the model frame, None for the model frame itself, and raises :class:`RequestRefused` for an unknown name.
+            in the model frame; None for the model frame itself. It raises :class:`RequestRefused` for an unknown name.
         :raises RequestRefused: for unknown names, invalid numbers and unknown kinds of constraints.
         """
         if wishes.others:
