@@ -2,7 +2,7 @@
 Make a reach map, or complete an interrupted one: decide its cells unit by unit and store the results.
 
 :func:`make_plan` defines a map, :func:`estimate` tells its cost beforehand, and :func:`make_map` makes it. A cell is
-    one pose of the tip, and a unit is a block of cells that one process decides.
+one pose of the tip, and a unit is a block of cells that one process decides.
 """
 
 from collections.abc import Callable
