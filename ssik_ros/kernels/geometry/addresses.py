@@ -42,7 +42,7 @@ def address_of(array: np.ndarray) -> int:
 
 def _forget(identity: int, address: int) -> None:
     """
-    Remove a deleted array from the arrays that the checked library accepts.
+    Remove a deleted array from the list of arrays that the checked library accepts.
 
     :param identity: ``id`` of the array.
     :param address: its address, as :func:`address_of` returned it.

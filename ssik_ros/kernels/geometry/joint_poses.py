@@ -1,5 +1,5 @@
 """
-Poses of the joints of a tree, of every kind of joint that a URDF has.
+Write the frame of every joint of a tree in the root frame, for every kind of joint that a URDF has.
 
 Shapes: ``n`` joints, parents before their children. A pose is a matrix (4, 4).
 """
@@ -14,14 +14,13 @@ REVOLUTE, CONTINUOUS, PRISMATIC, PLANAR, FLOATING, SPHERICAL = 0, 1, 2, 3, 4, 5
 @kernel
 def write_joint_poses(poses, placements, axes, kinds, parents, starts, positions):
     """
-    Write the pose of each joint's frame, after the joint's own motion, in the root frame.
+    Write the pose of each joint's frame in the root frame, after the motion of the joint.
 
     :param poses: (n, 4, 4) out.
-    :param placements: (n, 4, 4) pose of each joint at value zero, in the frame of its parent joint after that one's
-        motion.
+    :param placements: (n, 4, 4) pose of each joint at value zero, in the moved frame of its parent joint.
     :param axes: (n, 3) unit axes in the frame of each joint.
     :param kinds: (n,) kinds of joints, such as REVOLUTE.
-    :param parents: (n,) index of each joint's parent joint, -1 for the root.
+    :param parents: (n,) index of each joint's parent joint, -1 for the root; parents come before their children.
     :param starts: (n,) index in ``positions`` of each joint's first variable.
     :param positions: (nq,) position variables of all joints [rad or m]; quaternions are x, y, z, w.
     """

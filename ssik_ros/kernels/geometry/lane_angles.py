@@ -1,8 +1,10 @@
 """
-Subproblems 1 and 4 for four or eight candidates at a time: angles with their sines and cosines.
+Angles that turn vectors, for four or eight candidates at a time, one in each lane.
 
-The formulas are in :mod:`ssik_ros.kernels.geometry.subproblems`. Sine and cosine come from the same two numbers as the
-angle, without a trigonometric function.
+:func:`between` turns one vector onto another, which is subproblem 1. :func:`of_component` gives a turned vector a
+wanted component, which is subproblem 4. The formulas are in :mod:`ssik_ros.kernels.geometry.subproblems`. Both return
+two numbers (y, x) of an angle atan2(y, x). :func:`turned_by` makes its sine and cosine of them without a trigonometric
+function.
 """
 
 import math
@@ -35,7 +37,7 @@ def turned_by(y, x):
 @inline_kernel
 def between(k, p, q):
     """
-    Return (y, x) in each lane, where t = atan2(y, x) is the angle for which R(k, t) p is nearest to q.
+    Return (y, x) in each lane: atan2(y, x) is the angle t for which p, turned about k by t, is nearest to q.
 
     This is subproblem 1. Both numbers are 0 in lanes where p or q is parallel to k.
 
@@ -49,7 +51,7 @@ def between(k, p, q):
 @inline_kernel
 def of_component(a, b, d, side):
     """
-    Return (y, x) in each lane, where t = atan2(y, x) solves a cos t + b sin t = d: subproblem 4.
+    Return (y, x) in each lane: t = atan2(y, x) solves a cos t + b sin t = d, which is subproblem 4.
 
     Without a solution in a lane, t is the angle with the smallest error.
 
@@ -64,7 +66,7 @@ def of_component(a, b, d, side):
 @inline_kernel
 def side_of(places, stride):
     """
-    Return 1 or -1 in each lane, to select the first or second solution of :func:`of_component` there.
+    Return 1 or -1 in each lane: the ``side`` that selects the first or second solution in :func:`of_component`.
 
     The first ``stride`` lanes get 1, the next ``stride`` lanes -1, and so on in turn.
 

@@ -1,7 +1,7 @@
 """
-Poses side by side in SIMD lanes, as flat arrays: rows of LANES numbers, one number for each pose.
+Eight poses side by side in SIMD lanes, as flat arrays: rows of LANES numbers, one number for each pose.
 
-Nine rows have the rotation, row by row, then three rows have the translation.
+The first nine rows have the rotation, row by row. The last three rows have the translation.
 """
 
 from ssik_ros.kernels._jit import inline_kernel
@@ -17,11 +17,11 @@ SIZE = 12 * LANES
 @inline_kernel
 def load_vector(array, start, row):
     """
-    Return the vector whose components are three neighbouring rows, LANES numbers each.
+    Return a vector of three lane values, read from three neighbouring rows of eight numbers.
 
     :param array: flat array.
     :param start: index in the array where row 0 begins.
-    :param row: the first of the three rows.
+    :param row: number of the first of the three rows.
     """
     at = start + row * LANES
     return (
@@ -34,7 +34,7 @@ def load_vector(array, start, row):
 @inline_kernel
 def load_poses(array, start):
     """
-    Return poses as a tuple of twelve lanes: nine of the rotation row by row, then three of the translation.
+    Return eight poses as twelve lane values: nine of the rotation row by row, then three of the translation.
 
     :param array: flat array.
     :param start: index in the array where the poses begin.

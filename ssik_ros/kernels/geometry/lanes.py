@@ -1,5 +1,5 @@
 """
-Eight numbers side by side in SIMD lanes, for steps that all candidates of a pose share.
+Eight numbers side by side in SIMD lanes, for steps that eight poses or candidates share.
 
 Use a value of :func:`load` like a number: ``+ - * /``, comparisons (which return masks), and the functions of this
 module. The formulas of :mod:`ssik_ros.kernels.geometry.vectors` and of other modules without branches work on it
@@ -177,7 +177,7 @@ def sine_cosine(angle):
 @inline_kernel
 def arc_tangent(y, x):
     """
-    Return atan2(y, x) in each lane, in (-pi, pi] [rad], within two units in the last place; 0 where x = y = 0.
+    Return atan2(y, x) in each lane, in [-pi, pi] [rad], within two units in the last place; 0 where x = y = 0.
 
     The smaller component is divided by the larger one and reduced to at most tan(pi/8), so that one polynomial serves.
     """

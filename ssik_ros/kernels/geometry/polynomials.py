@@ -7,13 +7,14 @@ f(t) = a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t = 0, t in (-pi, pi].
 
 Solutions
 ---------
-At most four, counted with multiplicity, unless f vanishes everywhere. If rounding has moved a pair of zeros off the
-real axis, one zero is returned twice. So no zero is lost, and the caller certifies all of them.
+None, two or four, counted with multiplicity, unless f vanishes everywhere. If rounding has moved a double zero slightly
+off the real axis, its nearest angle is returned twice. Such an angle satisfies the equation only nearly, so the caller
+has to check all of them.
 
 Method
 ------
-1. Move the origin so that the largest of eight samples of |f| lies at pi: with x = tan(t / 2) the leading
-   coefficient c4 = f(pi) of the quartic is then of the size of f.
+1. Move the origin so that the largest of eight samples of |f| lies at pi: with x = tan(t / 2) the leading coefficient
+   c4 = f(pi) of the quartic is then of the size of f.
 2. Depress the quartic, x = y - c3 / (4 c4), and split it into two quadratics by a positive root of its resolvent.
 3. Take the real roots, and the real part of complex pairs nearly on the real axis.
 4. Apply Newton steps to f itself, as long as they reduce |f|.
@@ -52,16 +53,21 @@ def _value(a0, a1, b1, a2, b2, c, s):
 
 @inline_kernel
 def _slope(a1, b1, a2, b2, c, s):
-    """Return the derivative f'(t) of the polynomial of :func:`_value`, with c = cos t and s = sin t."""
+    """
+    Return the derivative f'(t) of the polynomial f of :func:`_value`, with c = cos t and s = sin t.
+
+    :param a1, b1, a2, b2: coefficients of f.
+    """
     return b1 * c - a1 * s + 2.0 * (b2 * (c * c - s * s) - 2.0 * a2 * s * c)
 
 
 @kernel
 def _polish(a0, a1, b1, a2, b2, t):
     """
-    Return the zero of f near ``t``, improved by at most POLISH Newton steps [rad].
+    Return the estimate ``t`` of a zero of f, improved by at most POLISH Newton steps [rad].
 
-    It stops early at a step of 0.1 rad or more, and at a step that does not reduce |f|; neither of them is made.
+    It stops early at a slope of 0, at a step of 0.1 rad or more, and at a step that does not reduce |f|. The step that
+    stops it is not made, so ``t`` itself may be returned.
 
     :param a0, a1, b1, a2, b2: coefficients of f, see :func:`_value`.
     :param t: first estimate [rad].
@@ -88,7 +94,9 @@ def _resolvent_root(p, q, r):
     """
     Return the largest root m of m^3 + p m^2 + (p^2 / 4 - r) m - q^2 / 8 = 0, or 0 if rounding makes it negative.
 
-    :param p, q, r: coefficients of y^4 + p y^2 + q y + r.
+    With m, the quartic y^4 + p y^2 + q y + r splits into two quadratics.
+
+    :param p, q, r: coefficients of the quartic.
     """
     b, c, d = p, 0.25 * p * p - r, -0.125 * q * q
     # Depressed: z^3 + u z + v with m = z - b / 3.
@@ -126,10 +134,13 @@ def _quadratic(out, count, shift, linear, constant):
     """
     Append the two roots of y^2 + linear y + constant, plus ``shift``, to ``out``; return the new count.
 
-    If the roots are complex, the real part is appended twice if they are nearly real, otherwise nothing is appended.
+    If the roots are complex and nearly real, their real part is appended twice. If they are complex and not nearly
+    real, nothing is appended.
 
     :param out: (4,) roots.
-    :param count: number of roots so far.
+    :param count: number of roots in ``out`` before the call.
+    :param shift: number that is added to each root.
+    :param linear, constant: coefficients of the quadratic.
     """
     half = 0.5 * linear
     discriminant = half * half - constant
@@ -148,11 +159,13 @@ def _quadratic(out, count, shift, linear, constant):
 @kernel
 def trigonometric_zeros(out, a0, a1, b1, a2, b2):
     """
-    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t; return their number, 0 to 4.
+    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t; return their number: 0, 2 or 4.
 
-    The number is 0 if all coefficients are zero, too.
+    The number is 0 if all coefficients are zero, too. The zeros have no order. A pair of complex zeros close to the
+    real axis counts as a double zero.
 
     :param out: (4,) zeros in (-pi, pi] [rad]; a double zero appears twice.
+    :param a0, a1, b1, a2, b2: coefficients.
     """
     # Step 1.
     origin, largest = 0.0, -1.0

@@ -7,7 +7,7 @@ from ssik_ros.kernels.geometry import so3
 @kernel
 def pose_matrix(out, x, y, z, qx, qy, qz, qw):
     """
-    Write the matrix (4, 4) of a position and a quaternion into ``out``.
+    Write the matrix (4, 4) of a pose, given by a position and a quaternion, into ``out``.
 
     The quaternion may have any length; if its length is zero, the rotation is NaN.
 

@@ -36,7 +36,7 @@ def rotate_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def matrix_of_quaternion(quaternion: ArrayLike) -> np.ndarray:
-    """Return the rotation (3, 3) of a quaternion (x, y, z, w) of any length but zero."""
+    """Return the rotation (3, 3) of a quaternion (x, y, z, w) of any length; NaN if the length is zero."""
     out = np.empty(9)
     so3.from_quaternion(out, *np.asarray(quaternion, dtype=np.float64).tolist())
     return out.reshape(3, 3)
@@ -89,7 +89,11 @@ def pose_numbers(pose: np.ndarray) -> np.ndarray:
 
 
 def pose_from_numbers(numbers: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) of the twelve numbers that :func:`pose_numbers` makes of it."""
+    """
+    Return the pose (4, 4) of twelve numbers: the rotation row by row, then the position [m].
+
+    It is the inverse of :func:`pose_numbers`.
+    """
     return pose_matrix(numbers[9:], numbers[:9].reshape(3, 3))
 
 

@@ -21,9 +21,10 @@ def identity(out):
 @kernel
 def compose(out, a, b):
     """
-    Write the product of two transforms; ``out`` must be a different array.
+    Write the product a b of two transforms: T_ac, if a is T_ab and b is T_bc.
 
-    :param out, a, b: (12,) transforms.
+    :param out: (12,) the product; a different array than ``a`` and ``b``.
+    :param a, b: (12,) transforms.
     """
     for i in range(3):
         x, y, z = a[3 * i], a[3 * i + 1], a[3 * i + 2]
@@ -36,9 +37,10 @@ def compose(out, a, b):
 @kernel
 def invert(out, a):
     """
-    Write the inverse of a transform.
+    Write the inverse of a rigid transform.
 
-    :param out, a: (12,) transforms, not the same array.
+    :param out: (12,) the inverse; a different array than ``a``.
+    :param a: (12,) transform, not checked.
     """
     for i in range(3):
         for j in range(3):
@@ -77,9 +79,9 @@ def is_rigid(matrix, first, tolerance):
 @kernel
 def from_matrix(out, matrix, first):
     """
-    Write a 4x4 matrix, stored in four rows of an array, as the twelve numbers of a transform.
+    Write a 4x4 matrix, stored in four rows of an array, as the twelve numbers of a transform; nothing is checked.
 
-    :param out: (12,).
+    :param out: (12,) the rotation row by row, then the translation.
     :param matrix: (., 4); the 4x4 matrix starts at row ``first``.
     """
     for i in range(3):
@@ -146,7 +148,7 @@ def errors_between(actual, target):
 @inline_kernel
 def relative_rotation_vector(actual, target):
     """
-    Return the rotation vector (x, y, z) that turns ``actual`` into ``target``, in world axes [rad].
+    Return the rotation vector (x, y, z) [rad] that turns ``actual`` into ``target``, in axes of the common frame.
 
     It is log(R_target R_actual^T).
 

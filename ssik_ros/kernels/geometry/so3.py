@@ -63,10 +63,10 @@ def within_a_quarter(x):
 @inline_kernel
 def sine_cosine(angle):
     """
-    Return (sine, cosine) of an angle, within two units in the last place and with the same bytes on every machine.
+    Return (sine, cosine) of an angle [rad], within two units in the last place.
 
-    The angle is reduced to [-pi/4, pi/4] by whole quarter turns; :func:`within_a_quarter` does the rest. From
-    :data:`LARGEST_ANGLE` on, the C library is used instead.
+    If |angle| is below :data:`LARGEST_ANGLE`, the result has the same bytes on every machine. The angle is reduced to
+    [-pi/4, pi/4] by whole quarter turns; :func:`within_a_quarter` does the rest. Otherwise the C library computes both.
 
     References: [Cody1980] for the reduction, [Ng1992] for the minimax coefficients.
     """
@@ -115,7 +115,7 @@ def _write_series(out, x, y, z, a, b):
 @kernel
 def exp(out, x, y, z):
     """
-    Write the rotation matrix of a rotation vector.
+    Write the rotation matrix of a rotation vector: the rotation about the vector by its length.
 
     :param out: (9+,) row-major rotation.
     :param x, y, z: rotation vector [rad].
@@ -138,6 +138,8 @@ def quaternion_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
     Return the unit quaternion (x, y, z, w) of a rotation matrix, w >= 0.
 
     The largest of the four components is computed first, the others follow from it without cancellation.
+
+    :param r00, r01, r02, r10, r11, r12, r20, r21, r22: the matrix, row by row.
     """
     trace = r00 + r11 + r22
     if trace >= r00 and trace >= r11 and trace >= r22:
@@ -165,6 +167,8 @@ def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
 
     At exactly pi both signs of the vector are right. The vector whose first non-zero component is positive is returned,
     so that equal matrices give equal vectors.
+
+    :param r00, r01, r02, r10, r11, r12, r20, r21, r22: the matrix, row by row.
     """
     x, y, z = r21 - r12, r02 - r20, r10 - r01
     sine2 = math.sqrt(x * x + y * y + z * z)
@@ -239,10 +243,10 @@ def inverse_left_jacobian(out, x, y, z):
 @kernel
 def rotate_quaternion(quaternion, x, y, z):
     """
-    Rotate a quaternion in place by a rotation vector in its own (body) frame, and normalise it.
+    Rotate a unit quaternion q in place by a rotation vector v in the frame of the body: q becomes q exp(v), normalised.
 
-    :param quaternion: (4,) x, y, z, w.
-    :param x, y, z: rotation vector [rad].
+    :param quaternion: (4,) q as x, y, z, w.
+    :param x, y, z: rotation vector v [rad].
     """
     square = x * x + y * y + z * z
     angle = math.sqrt(square)

@@ -1,5 +1,5 @@
 """
-Vectors of three numbers as tuples, rotations about unit axes, and the usual loops over arrays.
+Vectors of three numbers as tuples (x, y, z), rotations about unit axes, and the usual loops over arrays.
 
 A tuple lives in registers: nothing is allocated and nothing is indexed at run time.
 """
@@ -111,10 +111,10 @@ def norm(a):
 @inline_kernel
 def turn(k, cosine, sine, v):
     """
-    Return a vector rotated about a unit axis by an angle with the given cosine and sine.
+    Return a vector rotated about a unit axis, by the right-hand rule.
 
     :param k: unit axis.
-    :param cosine, sine: of the rotation angle.
+    :param cosine, sine: cosine and sine of the rotation angle.
     :param v: the vector to rotate.
     """
     along = dot(k, v) * (1.0 - cosine)
@@ -244,6 +244,6 @@ def largest_of(a, count):
 
 @inline_kernel
 def write_unit(out, place):
-    """Set the element ``place`` of a vector (n,) to 1 and all others to 0."""
+    """Set the element with index ``place`` of an array (n,) to 1 and all others to 0."""
     fill(out, 0.0)
     out[place] = 1.0

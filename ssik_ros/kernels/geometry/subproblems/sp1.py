@@ -59,7 +59,7 @@ def solve(k, p, q):
     """
     Return (outcome, t): the angle t with R(k, t) p = q [rad], or the angle that brings R(k, t) p nearest to q.
 
-    The outcome is EXACT, NEAREST if no angle solves the equation, or FREE if p and q are parallel to k.
+    The outcome is NEAREST if no angle solves the equation, FREE if p and q are parallel to k, else EXACT.
 
     :param k: unit axis.
     :param p, q: vectors.

@@ -75,7 +75,7 @@ def solve(k1, p, k2, q):
     """
     Return (outcome, t1, t2, t1', t2'): two pairs of angles with R(k1, t1) p = R(k2, t2) q [rad].
 
-    The outcome is EXACT, NEAREST if no pair solves the equation, or FREE if an angle is not determined. For parallel
+    The outcome is NEAREST if no pair solves the equation, FREE if an angle is not determined, else EXACT. For parallel
     axes it is FREE in any case, with t2 = 0, even if no pair solves the equation.
 
     :param k1, k2: unit axes.

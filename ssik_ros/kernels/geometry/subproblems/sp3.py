@@ -37,7 +37,8 @@ def coefficients(k, p, q):
     """
     Return (A, B, C) for which |R(k, t) p - q|^2 = r^2 means A cos t + B sin t = C - r^2 / 2.
 
-    :param k, p, q: as for :func:`solve`.
+    :param k: unit axis.
+    :param p, q: vectors.
     """
     a, b, c = sp4.coefficients(q, k, p)
     return a, b, 0.5 * (vectors.dot(p, p) + vectors.dot(q, q)) - c
@@ -48,8 +49,9 @@ def solve(k, p, q, squared_distance):
     """
     Return (outcome, t1, t2): both angles t with |R(k, t) p - q|^2 = ``squared_distance`` [rad].
 
-    If no angle has this distance, both are the nearest one, and the outcome is NEAREST. If p or q is on the axis, the
-    outcome is FREE, or NEAREST for a wrong distance. Otherwise it is EXACT.
+    If no angle has this distance, both are the angle whose distance is nearest to it, and the outcome is NEAREST. If p
+    or q is on the axis, every angle has the same distance: FREE if it is right, else NEAREST. Otherwise the outcome is
+    EXACT.
 
     :param k: unit axis.
     :param p, q: vectors.

@@ -56,9 +56,10 @@ def coefficients(h, k, p):
 @inline_kernel
 def solve_linear(a, b, d, scale):
     """
-    Return (outcome, t1, t2): both angles t with a cos t + b sin t = d [rad], or the nearest angle twice.
+    Return (outcome, t1, t2): both angles t with a cos t + b sin t = d [rad], or the angle with the least error twice.
 
-    The outcome is EXACT, NEAREST if |d| is too large, or FREE if a and b are zero or tiny.
+    The outcome is NEAREST if |d| is larger than the root of a^2 + b^2. Otherwise it is FREE if a and b are zero or
+    tiny, else EXACT.
 
     :param a, b, d: numbers.
     :param scale: size of the terms that a, b and d are sums of; smaller differences count as rounding.
@@ -78,9 +79,9 @@ def solve_linear(a, b, d, scale):
 @inline_kernel
 def solve(h, k, p, d):
     """
-    Return (outcome, t1, t2): both angles t with h . R(k, t) p = d [rad], or the nearest angle twice.
+    Return (outcome, t1, t2): both angles t with h . R(k, t) p = d [rad], or the angle with the least error twice.
 
-    The outcome is EXACT, NEAREST if no angle solves the equation, or FREE if h or p is parallel to k.
+    The outcome is NEAREST if no angle solves the equation. Otherwise it is FREE if h or p is parallel to k, else EXACT.
 
     :param h, p: vectors.
     :param k: unit axis.

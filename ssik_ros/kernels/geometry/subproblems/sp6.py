@@ -47,7 +47,7 @@ RANK_ONE = 1e-9
 @inline_kernel
 def _worse(first, second):
     """
-    Return the outcome of two subproblems that are solved one after the other.
+    Return the outcome of two subproblems that are solved one after the other, from both outcomes.
 
     NEAREST if one of them is NEAREST, else FREE if one of them is FREE, else EXACT.
     """
@@ -58,7 +58,7 @@ def _worse(first, second):
 
 @inline_kernel
 def relative_determinant(m11, m12, m21, m22):
-    """Return |det M| divided by the sum of the squares of all four entries of a 2x2 matrix; 0 for the zero matrix."""
+    """Return |det M| divided by the sum of the squares of all four entries of a 2x2 matrix M; 0 for the zero matrix."""
     size = m11 * m11 + m12 * m12 + m21 * m21 + m22 * m22
     return abs(m11 * m22 - m12 * m21) / size if size > 0.0 else 0.0
 
@@ -93,7 +93,8 @@ def _eliminate_rank_one(out, first, second, a, b, d, scale):
     """
     Write four pairs of angles with A u1 + B u2 = d, where B has rank one; return (outcome, 4).
 
-    Double solutions are written twice, and pairs that only come nearest count too.
+    Double solutions are written twice. If an equation has no solution, the pairs miss it by the least, and the outcome
+    is NEAREST. Otherwise it is FREE if an angle is not determined, else EXACT.
 
     :param out: (4, .) pairs [rad].
     :param first, second: columns of ``out`` for the angle of A and for the angle of B.
@@ -163,7 +164,8 @@ def solve(out, a, b, d, scale, zeros):
     """
     Write the pairs (t1, t2) with A u1 + B u2 = d, where u = (cos t, sin t); return (outcome, count).
 
-    The outcome is EXACT, NEAREST if a pair misses the equations or none exists, or FREE if an angle is not determined.
+    The outcome is NEAREST if a pair misses the equations or none exists, FREE if an angle is not determined, else
+    EXACT.
 
     :param out: (4, 2 or more) pairs in the first two columns [rad]; only the first ``count`` rows are valid.
     :param a, b: the 2x2 matrices A and B as tuples, row by row.

@@ -73,9 +73,10 @@ def squared_height(h1, h2, h3, image, sign):
 @inline_kernel
 def middle_angles(h1, h2, h3, image):
     """
-    Return (outcome, t2, t2'): both angles t with h1 . R(h2, t) h3 = h1 . image [rad], or the nearest angle twice.
+    Return (outcome, t2, t2'): both angles t with h1 . R(h2, t) h3 = h1 . image [rad].
 
-    The outcome is EXACT, NEAREST if no angle solves the equation, or FREE if h2 is parallel to h1 or h3.
+    If no angle solves the equation, both are the angle of least error, and the outcome is NEAREST. Otherwise the
+    outcome is FREE if h2 is parallel to h1 or h3, else EXACT.
 
     :param h1, h2, h3: unit axes.
     :param image: unit vector, the wanted image of h3 under all three rotations.
@@ -96,9 +97,9 @@ def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
     """
     Write two triples (t1, t2, t3) with R(h1, t1) R(h2, t2) R(h3, t3) = R; return the outcome.
 
-    The outcome is EXACT, or NEAREST if the axes cannot make R; then the nearest triple is written twice. It is FREE if
-    t1 and t3 are not determined. R is given by its effect on three vectors, so that the caller need not multiply
-    rotations.
+    The outcome is NEAREST if the axes cannot make R; then the nearest triple is written twice. Otherwise it is FREE if
+    an angle is not determined, else EXACT. R is given by its effect on three vectors, so that the caller need not
+    multiply rotations.
 
     :param out: (., 3 or more) triples in the first three columns [rad]; the rows ``row`` and ``row + 1`` are written.
     :param h1, h2, h3: unit axes.
