@@ -1,24 +1,26 @@
 """
-Certify candidates on the user's own chain: forward kinematics, Newton steps, duplicates.
+Certify candidates of a closed form on the true chain of the arm: forward kinematics, Newton steps, duplicates.
 
 :func:`certify` improves one candidate, :func:`measure` writes the errors of a posture, and :func:`meet_half_way`
 decides whether two close postures are one solution.
 
 Problem
 -------
-Given joint vectors from a closed form, return those that reach the target up to rounding, each once.
+Given joint vectors from a closed form, find those that reach the target up to rounding, each once.
 
 Method
 ------
-1. FK(q) = E_1 ... E_n M, and for each joint its axis z_i through p_i at q.
-2. Error at the tip: position t_T - t, rotation w = sum over the columns of (r_i x r_i^T) / 2, which is the axis times
-   the sine of the angle. Residual: Frobenius norm of FK(q) - T.
+1. FK(q) = E_1 ... E_n M, the motion of each joint and then the pose M of the tip at zero. For each joint its axis z_i
+   through p_i at q is written, too.
+2. Error at the tip: position t_T - t, and rotation w = sum over the columns of (r_i x r_i^T) / 2. w is the rotation axis
+   times the sine of the angle. T is the target, t_T its position, r_i and r_i^T the columns of both rotations. Residual:
+   Frobenius norm of FK(q) - T.
 3. While the residual is above rounding and falls: Newton steps with the columns (z_i x (t - p_i), z_i), or (z_i, 0) for
    prismatic joints, on the joints that are not held. The equations are solved by Gaussian elimination with pivoting. If
    a pivot vanishes, a damped step is taken instead.
-4. A candidate is accepted if its residual is within tolerance.
-5. Two candidates nearer than ``same`` are one if their midpoint also reaches the target. So two true solutions near a
-   fold stay two.
+4. The caller accepts a candidate if its residual is within its tolerance.
+5. Two accepted candidates that :func:`are_near` calls near are one solution if their midpoint also reaches the target.
+   So two true solutions near a fold stay two.
 
 Degeneracies
 ------------
@@ -57,10 +59,10 @@ LONGEST_CERTIFIED_STEP = 0.5
 
 class CertificationScratch(NamedTuple):
     """
-    Scratch of the kernels here for a chain of n joints, and of kernels that measure or solve in the same way.
+    Scratch of :func:`certify`, :func:`measure` and other kernels that make Newton steps, for n joints.
 
-    ``screws`` and ``pose`` belong to the last call of :func:`evaluate`; ``posture`` is the best or another posture, and
-    ``system`` and ``normal`` are equations of a Newton step.
+    ``screws`` and ``pose`` belong to the last call of :func:`evaluate`. ``posture`` is the best posture so far, or a
+    midpoint. ``system`` and ``normal`` are equations of a Newton step.
     """
 
     screws: Annotated[Floats, '6 * n']
@@ -68,7 +70,7 @@ class CertificationScratch(NamedTuple):
     pose: Annotated[Floats, 12]
     """Pose of the tip."""
     posture: Annotated[Floats, 'n']
-    """A posture."""
+    """A posture [rad or m]: the best so far in :func:`certify`, the midpoint in :func:`meet_half_way`."""
     system: Annotated[Floats, 6, 7]
     """Jacobian, then the error, as :func:`write_system` writes them."""
     normal: Annotated[Floats, 6, 7]
@@ -142,13 +144,13 @@ def rounding(target):
 @kernel
 def measure(axes, points, home, n, slides, q, target, errors, scratch):
     """
-    Write the errors at joint values: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
+    Write the errors of the tip at q: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
 
     :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.
     :param q: (n,) joint values [rad or m].
-    :param target: (12,) T, pose of the tip: rotation row by row, then translation.
+    :param target: (12,) T, target pose of the tip: rotation row by row, then translation.
     :param errors: (3,) out.
-    :param scratch: as for :func:`certify`.
+    :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
     room = view_scratch(scratch, n)
     evaluate(axes, points, home, n, slides, q, room.screws, room.pose)
@@ -157,7 +159,11 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
 
 @inline_kernel
 def _squares(pose, target):
-    """Return (rotation, translation): sums of squared differences of two transforms (12,); the second in [m^2]."""
+    """
+    Return (rotation, translation): sums of squared differences of two transforms (12,), the second in [m^2].
+
+    :param pose, target: the transforms: rotation row by row, then translation.
+    """
     rotation = translation = 0.0
     for i in range(9):
         rotation += (pose[i] - target[i]) ** 2
@@ -169,7 +175,7 @@ def _squares(pose, target):
 @kernel
 def write_errors(errors, pose, target):
     """
-    Write the errors at a pose: position error [m], rotation error [rad], Frobenius norm.
+    Write the errors of a pose: position error [m], rotation error [rad], Frobenius norm of pose - target.
 
     :param errors: (3,) out.
     :param pose, target: (12,) transforms: rotation row by row, then translation.
@@ -184,12 +190,12 @@ def write_errors(errors, pose, target):
 @kernel
 def _solve_regular(system, m):
     """
-    Solve m linear equations in place by Gaussian elimination with pivoting.
+    Solve m linear equations in place by Gaussian elimination with pivoting; return whether it succeeded.
 
     :param system: (m, m + 1 or more) matrix, then the right-hand side, which becomes the solution; further columns are
         ignored.
     :param m: number of equations.
-    :returns: False if a pivot is too small; then the system holds no usable solution.
+    :returns: False if a pivot is smaller than PIVOT times the largest entry; then the system holds no usable solution.
     """
     largest = linalg.largest_entry(system, m)
     for k in range(m):
@@ -210,15 +216,16 @@ def _solve_regular(system, m):
 @kernel
 def write_system(system, screws, slides, free, count, pose, target, scale):
     """
-    Write the linear equations of a Newton step: Jacobian of the free joints, and error at the tip.
+    Write the linear equations J x = e of a Newton step: Jacobian J of the free joints, and pose error e of the tip.
 
-    Rows 0 to 2 are linear, rows 3 to 5 angular. The error is the vector to the target's origin, then the rotation axis
-    times the sine of the angle.
+    Rows 0 to 2 are linear, rows 3 to 5 angular. The linear error is the vector from the tip to the target's origin. The
+    angular error is the axis of the missing rotation, times the sine of its angle.
 
     :param system: (6, 7) out: columns of ``count`` joints, then the error in column ``count``.
-    :param screws: (6 n,) of :func:`evaluate`.
+    :param screws: (6 n,) axis and point of each joint, from :func:`evaluate`.
     :param slides: bit mask of the prismatic joints.
     :param free: (n,) indices of the joints, of which the first ``count`` may move.
+    :param count: number of joints that may move.
     :param pose, target: (12,) pose of the tip at q, and its target: rotation row by row, then translation.
     :param scale: factor on the linear rows, one over the length that counts as one [1/m].
     """
@@ -246,9 +253,9 @@ def write_system(system, screws, slides, free, count, pose, target, scale):
 @kernel
 def write_normal(normal, system, count):
     """
-    Write the normal equations: J^T J, and J^T e in column ``count``.
+    Write the normal equations J^T J x = J^T e of a least-squares step from the equations J x = e.
 
-    :param normal: (6, 7) out: its first ``count`` rows and ``count`` + 1 columns are written.
+    :param normal: (6, 7) out: J^T J, and J^T e in column ``count``; only the first ``count`` rows are written.
     :param system: (6, 7) from :func:`write_system`: Jacobian J in ``count`` columns, then the error e.
     :param count: number of joints that may move.
     """
@@ -266,7 +273,8 @@ def _solve_damped(normal, system, count):
     Compute the damped least-squares step of ``count`` joints, which exists at singular postures, too.
 
     :param normal: (6, 7) out: the step is in column ``count`` of its first ``count`` rows.
-    :param system: (6, 7) Jacobian of ``count`` columns, then the error.
+    :param system: (6, 7) from :func:`write_system`: Jacobian in ``count`` columns, then the error.
+    :param count: number of joints that may move.
     """
     size = 0.0
     for i in range(6):
@@ -281,10 +289,11 @@ def _solve_damped(normal, system, count):
 @kernel
 def move(out, q, free, count, step, most):
     """
-    Write a posture moved by one step of the free joints; a step that is too long is scaled down.
+    Write a posture moved by one step of the free joints; a step that is too long is scaled down as a whole.
 
-    :param out, q: (n,) new and old posture, which may be the same array.
+    :param out, q: (n,) new and old posture [rad or m], which may be the same array.
     :param free: (n,) indices of the joints; the first ``count`` of them move.
+    :param count: number of joints that move.
     :param step: (., 7) table whose column ``count`` is the step.
     :param most: largest change of a joint [rad or m].
     """
@@ -306,7 +315,9 @@ def _step(q, room, slides, free, count, target):
 
     :param q: (n,) joint values [rad or m].
     :param room: a :class:`CertificationScratch` with axes of the joints and pose of the tip at q.
-    :param slides, free, count, target: as for :func:`write_system`.
+    :param slides: bit mask of the prismatic joints.
+    :param free, count: (n,) indices of the joints, of which the first ``count`` may move.
+    :param target: (12,) target pose of the tip.
     """
     system, normal = room.system, room.normal
     write_system(system, room.screws, slides, free, count, room.pose, target, 1.0)
@@ -324,13 +335,14 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     """
     Improve a candidate by Newton steps, in place, and return its residual, the Frobenius norm of FK(q) - T.
 
-    The caller decides by the residual whether the candidate is a solution.
+    At most NEWTON_STEPS steps are made; they end when the residual no longer falls. The caller decides by the residual
+    whether the candidate is a solution.
 
     :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.
     :param q: (n,) the candidate in, the posture with the smallest residual out.
     :param free: (n,) indices of the joints; the first ``count`` of them may move.
     :param count: number of joints that may move.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) T, target pose of the tip: rotation row by row, then translation.
     :param near: residual above which the candidate is not changed.
     :param errors: (3,) out: position error [m], rotation error [rad] and residual at exactly the returned q; not
         written if the first residual is above ``near``.
@@ -369,8 +381,9 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
 @inline_kernel
 def difference(a, b, slides):
     """
-    Return the difference a - b of two values of a joint, wrapped to [-pi, pi) for a revolute joint.
+    Return the difference a - b of two values of a joint, wrapped to [-pi, pi) for a revolute joint [rad or m].
 
+    :param a, b: values of the joint.
     :param slides: True for a prismatic joint, whose difference is not wrapped.
     """
     return a - b if slides else joint_values.wrapped(a - b)
@@ -411,7 +424,7 @@ def repeats(store, row, n, slides, same):
 @inline_kernel
 def share_of(points, n):
     """
-    Return the length that counts as one when position errors of an arm are compared [m].
+    Return the length that counts as one when position errors are added to rotation errors of an arm [m].
 
     It is 1, or for an arm smaller than SMALL_ARM_SIZE the arm's size: the sum of the coordinate differences of
     neighbouring points, at least SMALLEST.
@@ -430,14 +443,15 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached,
     """
     Return whether two close postures are the same solution: the posture half way between them also reaches the target.
 
-    Its error may exceed theirs only by rounding. Near a fold, two solutions of a small arm differ by little in metres.
-    So position errors are divided by :func:`share_of`, the size of an arm smaller than SMALL_ARM_SIZE, else 1.
+    The error of the midpoint may exceed the larger of both errors only by rounding. Near a fold, two solutions of a
+    small arm differ by little in metres. So position errors are divided by :func:`share_of`, the size of an arm smaller
+    than SMALL_ARM_SIZE, else 1.
 
     :param axes, points, home, n, slides, target: the chain and the target, as for :func:`certify`.
-    :param store, row: table of postures, and the row of the first one.
+    :param store, row: (., n) table of postures, and the row of the first posture.
     :param q: (n,) the second posture.
-    :param reached: larger residual of both postures.
-    :param scratch: as for :func:`certify`.
+    :param reached: larger residual of both postures, the Frobenius norm of FK - T.
+    :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
     room = view_scratch(scratch, n)
     middle, pose = room.posture, room.pose

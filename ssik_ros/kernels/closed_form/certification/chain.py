@@ -47,7 +47,7 @@ def is_slide(slides, index):
 @inline_kernel
 def screw(h, o, c, s, x):
     """
-    Rotate a point about a line, and return its new position as a tuple of three numbers.
+    Rotate a point about a line, and return its new position as a tuple of three numbers [m].
 
     :param h, o: unit direction and a point of the line.
     :param c, s: cosine and sine of the angle.

@@ -31,9 +31,9 @@ BIRTHPLACE = 0.4
 @kernel
 def smallest_pivot(system):
     """
-    Return the smallest pivot of six equations, divided by their largest entry; 0 if they are singular.
+    Return the smallest pivot of a 6x6 matrix, divided by its largest entry; 0 if the matrix is singular.
 
-    :param system: (6, 6 or more) overwritten; only the first six columns are read.
+    :param system: (6, 6 or more) the matrix in the first six columns, overwritten.
     """
     smallest = largest = linalg.largest_entry(system, JOINTS)
     for k in range(JOINTS):
@@ -49,14 +49,15 @@ def smallest_pivot(system):
 @kernel
 def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     """
-    Return whether the candidates of the nearest chain of a class lead to all branches of the true chain.
+    Return whether the candidates of the nearest chain of a class probably lead to all branches of the true chain.
 
-    False means a doubt: a candidate is so close to a singular posture that further branches may exist there. Without
-    candidates the result is True.
+    False means a doubt: a candidate is so close to a singular posture that further branches may exist there. True is
+    not proved, because BIRTHPLACE is an observed bound. Without candidates the result is True.
 
-    :param axes, points, home, n, slides: the true chain.
+    :param axes, points, home, n, slides: the true chain of n joints, as for :func:`certify.evaluate`.
     :param free: (n,) indices of the joints; the first six of them may move.
     :param raw: (., n) candidates from the nearby chain in its first ``count`` rows [rad or m].
+    :param count: number of candidates.
     :param near: largest distance by which a candidate may miss its branch, a few times the drift of the axes [m].
     :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
     """

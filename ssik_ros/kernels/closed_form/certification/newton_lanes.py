@@ -7,7 +7,7 @@ Joint vectors that nearly reach a pose, of six or seven joints that may move, ar
 
 Solutions
 ---------
-For each candidate the nearest solution, to first order.
+If a candidate is close enough, the nearest solution, to first order. No result is checked here.
 
 Method
 ------
@@ -17,12 +17,13 @@ Method
 
 Degeneracies
 ------------
-At a singular posture J J^T is singular, so it is damped by TRACE_DAMPING. Candidates that do not arrive are left to the
-certification of one candidate. With seven joints, a fold of the branches of six joints does not make J J^T singular.
+At a singular posture J J^T is singular, so it is damped by TRACE_DAMPING. Candidates that do not arrive are left to
+:func:`certify.certify`, which improves one candidate at a time. With seven joints, a fold of the branches of six joints
+does not make J J^T singular.
 
 Cost
 ----
-A forward pass and the solution of six equations for each step, eight at a time.
+A forward pass and the solution of six equations for each step, eight candidates at a time.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
@@ -65,7 +66,7 @@ def _entry(n, row, column):
 
 @inline_kernel
 def _store(scratch, start, v):
-    """Write the three components of v, eight lanes each, one after the other from offset ``start`` on."""
+    """Write the components of v, eight lanes each, one after the other into ``scratch`` from offset ``start`` on."""
     for k in range(3):
         lanes.store(scratch, start + k * LANES, v[k])
 
@@ -75,9 +76,10 @@ def write_screws(area, axes, points, home, n, slides, scratch):
     """
     Write a point and the direction of every joint axis at eight postures, and return the pose of the tip.
 
-    :param area: (8 n or more,) joint values, eight of each joint.
-    :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.
-    :param scratch: (scratch_size(n),) out: for each joint a point of its axis, then the axis.
+    :param area: (8 n or more,) joint values, eight of each joint [rad or m].
+    :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
+    :param scratch: (scratch_size(n),) out: for each joint a point of its axis, then the axis, eight numbers (lanes) for
+        each component.
     :returns: (x, y, z, t): columns of the tip's rotation and its origin, each a vector of lanes.
     """
     zero, one = lanes.spread(0.0), lanes.spread(1.0)
@@ -107,12 +109,12 @@ def write_screws(area, axes, points, home, n, slides, scratch):
 @kernel
 def write_columns(n, slides, t, scratch):
     """
-    Replace the joint axes of :func:`write_screws` by the columns of the Jacobian J at eight postures.
+    Replace the joint axes that :func:`write_screws` wrote by the columns of the Jacobian J at eight postures.
 
     A column is (z_i x (t - p_i), z_i), or (z_i, 0) for a prismatic joint.
 
-    :param n, slides: as for :func:`write_screws`.
-    :param t: origin of the tip, in lanes.
+    :param n, slides: number of joints, and bit mask of the prismatic joints.
+    :param t: origin of the tip, three lane values.
     :param scratch: (scratch_size(n),) points and axes in, columns of J out.
     """
     for i in range(n):
@@ -145,10 +147,16 @@ def error_at(x, y, z, t, target):
 @kernel
 def _write_equations(area, axes, points, home, n, held, target, scratch):
     """
-    Write the Jacobian J, and the six equations J J^T y = e, into the scratch; the column of a held joint is zero.
+    Write the Jacobian J and the six equations J J^T y = e of eight candidates; return which of them are not yet exact.
 
-    :param area, axes, points, home, n, held, target, scratch: as for :func:`polish`.
-    :returns: the bits of the candidates whose error is above rounding.
+    The column of a held joint is zero.
+
+    :param area: (8 n or more,) joint angles, eight of each joint [rad].
+    :param axes, points, home, n: the chain of n revolute joints, as for :func:`certify.evaluate`.
+    :param held: index of a joint that does not move, or -1.
+    :param target: (12,) target pose of the tip.
+    :param scratch: (scratch_size(n),) out.
+    :returns: the bits of the candidates whose error is above rounding: bit i for candidate i.
     """
     x, y, z, t = write_screws(area, axes, points, home, n, 0, scratch)
     write_columns(n, 0, t, scratch)
@@ -210,15 +218,17 @@ def _solve(scratch, n):
 @kernel
 def polish(area, axes, points, home, n, held, target, scratch):
     """
-    Move eight candidates towards solutions next to them by Newton steps, in place.
+    Move eight candidates towards solutions next to them by at most STEPS Newton steps, in place.
 
-    A candidate may not arrive, for example at a singular posture, so the caller must measure the results.
+    A joint whose step is larger than LONGEST_CERTIFIED_STEP stays. So a candidate may not arrive, for example at a
+    singular posture, and the caller must measure the results.
 
     :param area: (8 n or more,) joint angles, eight of each joint [rad].
-    :param axes, points, home: the chain of n revolute joints.
+    :param axes, points, home: the chain of n revolute joints, as for :func:`certify.evaluate`.
+    :param n: number of joints.
     :param held: index of a joint that does not move; -1 lets all joints move.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param scratch: (scratch_size(n),).
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
+    :param scratch: (scratch_size(n),) overwritten.
     """
     for _ in range(STEPS):
         if _write_equations(area, axes, points, home, n, held, target, scratch) == 0:

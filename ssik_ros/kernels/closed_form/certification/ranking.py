@@ -30,11 +30,11 @@ def sensible_wish(wish, lower, upper):
     """
     Return a preferred angle, moved so near to the limits that computing the nearest winding loses no digits [rad].
 
-    The result is within 2 pi of the limits, and within FARTHEST_WISH of zero. The winding inside the limits that is
-    nearest stays the same.
+    The result is within 2 pi of the limits, and within FARTHEST_WISH of zero. If the wish was within FARTHEST_WISH,
+    too, the same winding inside the limits is nearest to it.
 
     :param wish: preferred angle [rad], finite.
-    :param lower, upper: limits; may be infinite.
+    :param lower, upper: limits [rad]; may be infinite.
     """
     least, most = max(lower - so3.TWO_PI, -FARTHEST_WISH), min(upper + so3.TWO_PI, FARTHEST_WISH)
     return min(max(wish, least), most)
@@ -48,8 +48,8 @@ def place_in_limits(value, lower, upper, wish):
     A winding that is outside by at most LIMIT_ROUNDING is moved onto the limit.
 
     :param value: the angle [rad].
-    :param lower, upper: limits; may be infinite.
-    :param wish: preferred value.
+    :param lower, upper: limits [rad]; may be infinite.
+    :param wish: preferred value [rad].
     """
     return _place_beside_limits(value, lower, upper, wish, LIMIT_ROUNDING)
 
@@ -60,6 +60,11 @@ def _place_beside_limits(value, lower, upper, wish, near):
     Return the winding of an angle within the limits that is nearest to ``wish`` [rad]; NaN if none is inside.
 
     A winding that is outside by at most ``near`` is moved onto the limit.
+
+    :param value: the angle [rad].
+    :param lower, upper: limits [rad]; may be infinite.
+    :param wish: preferred value [rad].
+    :param near: accepted distance outside a limit [rad].
     """
     best = winding(value, sensible_wish(wish, lower, upper))
     # Rounding has put such a value just outside: it belongs on the limit, not at another winding.
@@ -87,15 +92,15 @@ def place(q, n, slides, lower, upper, wishes, mode):
     """
     Choose the winding of each joint of a solution, in place; return False if the limits exclude the solution.
 
-    Values that are outside by at most LIMIT_ROUNDING are moved onto the limit.
+    A value that is outside its limits by at most LIMIT_ROUNDING is moved onto the limit.
 
-    :param q: (n,) the solution; it may be changed in part if False is returned.
+    :param q: (n,) the solution [rad or m]; it may be changed in part if False is returned.
     :param n: number of joints.
     :param slides: bit mask of the prismatic joints, which have no windings.
-    :param lower, upper: (n,) limits.
-    :param wishes: (n,) preferred joint values: the nearest winding inside is chosen.
-    :param mode: WITHIN_LIMITS; KEEP_ALL, which only wraps to (-pi, pi]; or WRAP_ONLY, which moves joints into their
-        limits if possible. The last two return True for every solution.
+    :param lower, upper: (n,) limits [rad or m]; may be infinite.
+    :param wishes: (n,) preferred joint values: the nearest winding inside the limits is chosen.
+    :param mode: WITHIN_LIMITS; KEEP_ALL, which ignores limits and wraps angles to (-pi, pi]; or WRAP_ONLY, which moves
+        joints into their limits if possible and wraps the others. The last two return True for every solution.
     """
     return place_beside(q, n, slides, lower, upper, wishes, mode, LIMIT_ROUNDING)
 
@@ -103,9 +108,9 @@ def place(q, n, slides, lower, upper, wishes, mode):
 @kernel
 def place_beside(q, n, slides, lower, upper, wishes, mode, near):
     """
-    Choose the winding of each joint as :func:`place`, but accept values that are farther outside their limits.
+    Choose the winding of each joint of a solution, in place, as :func:`place`, with a given rounding of the limits.
 
-    :param q, n, slides, lower, upper, wishes, mode: as for :func:`place`.
+    :param q, n, slides, lower, upper, wishes, mode: solution, joints, limits and preferences, as for :func:`place`.
     :param near: largest distance outside a limit of a value that is moved onto this limit [rad or m].
     :returns: False if the limits exclude the solution.
     """

@@ -47,7 +47,12 @@ def has_windings(lower, upper, slides):
 
 @inline_kernel
 def _range_of_windings(value, lower, upper):
-    """Return (least, largest) k for which value + 2 pi k lies within the limits; (0, 0) if no k does."""
+    """
+    Return (least, largest) whole number k for which ``value`` + 2 pi k lies within the limits; (0, 0) if no k does.
+
+    :param value: the angle [rad].
+    :param lower, upper: finite limits [rad], which a value may exceed by LIMIT_ROUNDING.
+    """
     first = math.ceil((lower - LIMIT_ROUNDING - value) / so3.TWO_PI)
     last = math.floor((upper + LIMIT_ROUNDING - value) / so3.TWO_PI)
     return (first, last) if first <= last else (0.0, 0.0)
@@ -78,10 +83,12 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
 
     Without a seed the values nearest to zero come first and all distances are zero.
 
-    :param values, costs: (b, n, largest of ``sizes``) out: values [rad or m], and distances from the seed; entries
-        from ``sizes`` on are not written.
+    :param values, costs: (b, n, largest of ``sizes``) out: values [rad or m], and distances from the seed; entries from
+        ``sizes`` on are not written.
     :param sizes: (b, n) number of values of each joint, from :func:`count_windings`.
-    :param branches, lower, upper, slides: as for :func:`count_windings`.
+    :param branches: (b, n) joint values of b branches, within the limits [rad or m].
+    :param lower, upper: (n,) limits; may be infinite.
+    :param slides: bit mask of the prismatic joints.
     :param seed: (n,) [rad or m].
     :param has_seed: whether the seed is used.
     """
@@ -147,9 +154,11 @@ def _push(heap, size, item, keys, owners, codes):
     """
     Insert a combination of windings into a binary heap, whose first entry is the best combination.
 
-    :param heap: indices of combinations; ``size`` entries are in use before.
+    :param heap: indices of combinations; ``size`` entries are in use before, one more after.
+    :param size: number of entries in use.
     :param item: index of the combination to insert.
-    :param keys, owners, codes: as for :func:`_comes_first`.
+    :param keys, owners, codes: distance, branch and code of all combinations, which sort them as in
+        :func:`_comes_first`.
     """
     at = size
     while at > 0:
@@ -167,7 +176,8 @@ def _pop(heap, size, keys, owners, codes):
     Remove the best combination of windings from a binary heap, and return its index.
 
     :param heap, size: the heap, and its number of entries before, at least one.
-    :param keys, owners, codes: as for :func:`_comes_first`.
+    :param keys, owners, codes: distance, branch and code of all combinations, which sort them as in
+        :func:`_comes_first`.
     """
     best, item, at = heap[0], heap[size - 1], 0
     while True:
@@ -202,13 +212,15 @@ def _read_places(places, code, sizes):
 @kernel
 def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, codes, places):
     """
-    Write the best combinations of windings over all branches, nearest to the seed first.
+    Write the k best combinations of windings over all branches, nearest to the seed first.
 
-    :param out: (k, n) out: joint values [rad or m]; k is at most the number of all combinations.
+    :param out: (k, n) out: joint values [rad or m]; k is at most the number of all combinations, which is not checked.
     :param of_branch: (k,) out: index of the branch of each combination.
-    :param values, costs, sizes: from :func:`write_windings`.
+    :param values, costs, sizes: values of each joint of each branch, their distances from the seed and their number,
+        from
+        :func:`write_windings`.
     :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of :mod:`ranking`.
-    :param heap, keys, owners, codes: (b + k n,) scratch; heap, owners and codes are integers.
+    :param heap, keys, owners, codes: (b + k n,) scratch for b branches; heap, owners and codes are integers.
     :param places: (n,) integers of scratch.
     """
     n, made, size = values.shape[1], 0, 0
@@ -253,8 +265,8 @@ def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
     :param slides: bit mask of the prismatic joints.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param scratch: as for :func:`certify.certify`.
+    :param target: (12,) T, target pose of the tip: rotation row by row, then translation.
+    :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
     """
     for row in range(rows.shape[0]):
         certify.measure(
