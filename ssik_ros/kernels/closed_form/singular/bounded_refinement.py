@@ -9,11 +9,11 @@ limits of several joints. Refine the posture to it.
 Method
 ------
 1. Equations: six rows as in :mod:`singular_refinement`; prismatic joints move in units of the chain's length.
-2. Levenberg-Marquardt within bounds: of all steps within the limits, take the one that minimises
-   |J x - e|^2 + (d |e|)^2 |x|^2, see :mod:`ssik_ros.kernels.rows.bounded_squares`. A joint that the step takes to a limit
-   ends exactly on it, and the next step may take it away again.
-3. In a curved valley a step along the valley climbs its side, and the next step comes down again. So up to two steps may
-   miss the smallest error so far. If none of them reduces it, go back and repeat with a larger d.
+2. Levenberg-Marquardt within bounds: of all steps within the limits, take the one that minimises |J x - e|^2 + (d
+   |e|)^2 |x|^2, see :mod:`ssik_ros.kernels.rows.bounded_squares`. A joint that the step takes to a limit ends exactly
+   on it, and the next step may take it away again.
+3. In a curved valley a step along the valley climbs its side, and the next step comes down again. So up to two steps
+   may miss the smallest error so far. If none of them reduces it, go back and repeat with a larger d.
 4. Stop when steps no longer reduce the error.
 
 Degeneracies
@@ -93,9 +93,10 @@ def refine_within(
     """
     Improve a posture in place, without leaving the limits, until rounding stops the progress.
 
-    :param q: (n,) a posture within the limits in, the posture with the smallest error out.
-    :param lower, upper: (n,) limits.
-    :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
+    :param q: (n,) a posture within the limits in, the posture with the smallest error out [rad or m].
+    :param lower, upper: (n,) limits [rad or m].
+    :param axes, points, home, n, slides, target, unit: chain, target pose and unit of length, as in
+        :class:`singular_refinement.Aim`.
     :param joints: (n,) indices of the joints: 0 to n - 1.
     :param most_steps: largest number of steps, including failed steps.
     :param scratch: (scratch_size(n),) numbers.

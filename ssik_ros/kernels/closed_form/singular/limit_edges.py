@@ -3,24 +3,25 @@ Postures on edges and faces of the limits that come nearest to a pose.
 
 Problem
 -------
-Descents hardly end at a solution that has nearly all joints on their limits or next to them. Return the postures of this
+Descents hardly end at a solution that has nearly all joints on their limits or next to them. Return postures of this
 kind that nearly reach a pose.
 
 Method
 ------
 On an edge all joints but one are on a limit. Along a turning joint the squared error of the pose, over both position
-and rotation, is a + b cos q + c sin q; along a prismatic joint it is a parabola. Three values determine it, and it is
-least at a known place, or at an end of the edge. On a face two joints move: one is swept over a few values, and at each
-the other moves as on an edge. The nearest postures are kept, each once.
+and rotation, is a + b cos q + c sin q; along a prismatic joint it is a parabola. Three values determine it, and so the
+joint value with the smallest error. On a face two joints move: one is swept over a few values, and at each the other
+moves as on an edge. The nearest of these postures are kept, each once.
 
 Degeneracies
 ------------
-A joint without limits moves on every edge. If there are two, there are no edges, and two such joints move on every face.
+A joint without two finite limits has to be the joint that moves. If there are two such joints, there are no edges, and
+both move on every face. If there are three, there are no faces.
 
 Cost
 ----
-n 2^(n - 1) edges with five forward passes each, 0.6 ms for seven joints, and n (n - 1) 2^(n - 3) faces with eight times as
-many, 8 ms.
+n 2^(n - 1) edges with five forward passes each, 0.6 ms for seven joints, and n (n - 1) 2^(n - 3) faces with eight times
+as many, 8 ms.
 """
 
 import math
@@ -61,17 +62,21 @@ def find_nearest(
     scratch,
 ):
     """
-    Write the postures nearest to a pose among those with all joints but one or two on their limits, the nearest first.
+    Try postures on all edges or faces of the limits, and write those nearest to a pose, the nearest first.
+
+    On an edge all joints but one are on a limit, and the best value of this joint is computed. On a face all joints but
+    two are, and one of both takes only SWEPT values. So a better posture of a face may lie between them.
 
     :param out: (most, n) out; ``most`` is the largest number of postures.
     :param errors: (most,) out: Frobenius norms of FK - T, lengths divided by ``unit``.
     :param lower, upper: (n,) limits, may be infinite.
-    :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
+    :param axes, points, home, n, slides, target, unit: chain, target pose and unit of length, as in
+        :class:`singular_refinement.Aim`.
     :param joints: (n,) indices of the joints: 0 to n - 1.
     :param on_faces: True lets two joints move (faces), False one (edges).
     :param q: (n,) scratch.
     :param scratch: (certify.scratch_size(n),) numbers.
-    :returns: number of postures; 0 for chains of more than MOST_JOINTS joints.
+    :returns: number of postures; 0 for chains of more than MOST_JOINTS joints, and if too many joints have no limits.
     """
     if n > MOST_JOINTS:
         return 0
@@ -90,7 +95,12 @@ def find_nearest(
 
 @kernel
 def _others_have_limits(moving, swept, lower, upper):
-    """Return whether all joints except ``moving`` and ``swept`` have two finite limits."""
+    """
+    Return whether all joints except ``moving`` and ``swept`` have two finite limits.
+
+    :param moving, swept: indices of two joints.
+    :param lower, upper: (n,) limits.
+    """
     are_limited = True
     for v in range(lower.shape[0]):
         is_limited = math.isfinite(lower[v]) and math.isfinite(upper[v])
@@ -101,16 +111,18 @@ def _others_have_limits(moving, swept, lower, upper):
 @kernel
 def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scratch):
     """
-    Find the nearest postures on all edges or faces along given joints, and insert them into ``out``.
+    Try all edges or faces along given joints, and insert the nearest postures into ``out``.
 
     On an edge all joints but ``moving`` are on a limit, on a face all but ``moving`` and ``swept``.
 
-    :param out, errors: sorted postures, and their squared errors, of which ``count`` rows are in use; changed.
+    :param out, errors: postures (most, n), the nearest first, and their squared errors (most,); changed.
+    :param count: number of rows in use before.
     :param q: (n,) scratch.
     :param moving: index of the joint whose best value is computed.
     :param swept: index of the joint that takes SWEPT values, or NOTHING_SWEPT for edges.
     :param lower, upper: (n,) limits.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param scratch: (certify.scratch_size(n),) numbers.
     :returns: new number of rows in use.
     """
     for corner in range(1 << aim.n):
@@ -133,7 +145,11 @@ def _range_of(v, lower, upper, aim):
     """
     Return the range (low, high) over which joint v is swept: its limits if both are finite.
 
-    Otherwise it is -pi to pi [rad], or for a prismatic joint minus to plus the chain's length [m].
+    Otherwise it is -pi to pi [rad], or for a prismatic joint minus to plus the chain's length [m]. If only one limit is
+    finite, the range may reach beyond it.
+
+    :param lower, upper: (n,) limits.
+    :param aim: a :class:`singular_refinement.Aim`: prismatic joints and length of the chain.
     """
     if math.isfinite(lower[v]) and math.isfinite(upper[v]):
         return lower[v], upper[v]
@@ -144,13 +160,14 @@ def _range_of(v, lower, upper, aim):
 @kernel
 def _put_on_corner(q, corner, moving, swept, lower, upper):
     """
-    Put all joints except ``moving`` and ``swept`` on limits, in place, as the bits of ``corner`` say.
-
-    Bit v is 1 for the upper limit of joint v, 0 for the lower one.
+    Put all joints except ``moving`` and ``swept`` on limits, in place.
 
     :param q: (n,) the posture.
-    :param moving, swept: the two joints that keep their values.
-    :returns: False if a smaller ``corner`` gives the same posture, so that this one can be skipped.
+    :param corner: bit mask: bit v is 1 for the upper limit of joint v, 0 for the lower limit.
+    :param moving, swept: indices of the two joints that keep their values.
+    :param lower, upper: (n,) limits.
+    :returns: False if a smaller ``corner`` gives the same posture, so that this corner can be skipped; then q is
+        changed in part.
     """
     for v in range(q.shape[0]):
         is_upper, moves = corner >> v & 1, v == moving or v == swept
@@ -163,7 +180,13 @@ def _put_on_corner(q, corner, moving, swept, lower, upper):
 
 @kernel
 def _squared_error(q, aim, scratch):
-    """Return the squared Frobenius norm of the tip pose at q minus the target; lengths are divided by ``aim.unit``."""
+    """
+    Return the squared Frobenius norm of the tip pose at q minus the target; lengths are divided by ``aim.unit``.
+
+    :param q: (n,) joint values.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param scratch: (certify.scratch_size(n),) numbers.
+    """
     n, target = aim.n, aim.target
     room = certify.view_scratch(scratch, n)
     pose = room.pose
@@ -179,13 +202,16 @@ def _squared_error(q, aim, scratch):
 @kernel
 def _lowest(q, moving, lower, upper, aim, scratch):
     """
-    Return the values of joint ``moving`` to try for the least pose error, with all other joints fixed.
+    Return a pair of values of joint ``moving`` to try for the least pose error, with all other joints fixed.
 
     If the error has its minimum within the limits, or the joint is prismatic, the result is (best value, nan).
-    Otherwise the result is both limits, also if one is infinite. ``q[moving]`` is overwritten.
+    Otherwise the result is both limits. ``q[moving]`` is overwritten.
 
     :param q: (n,) values of the other joints.
+    :param moving: index of the joint.
+    :param lower, upper: (n,) limits.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param scratch: (certify.scratch_size(n),) numbers.
     """
     low, high, unit = lower[moving], upper[moving], aim.unit
     if is_slide(aim.slides, moving):
@@ -219,12 +245,15 @@ def _lowest(q, moving, lower, upper, aim, scratch):
 @kernel
 def _keep(out, errors, count, q, error, lower, upper):
     """
-    Insert a posture into the ``count`` sorted rows; return the new count.
+    Insert a posture into the sorted rows of the nearest postures; return the new number of rows.
 
-    A copy of a row is left out. If more than ``most`` rows result, the farthest posture is dropped.
+    If it nearly equals a row, it is left out. If ``out`` is full, the farthest posture is dropped.
 
     :param out, errors: postures (most, n) and their squared errors (most,), the nearest first; changed.
-    :param q: (n,) the posture, with its squared ``error``.
+    :param count: number of rows in use before.
+    :param q: (n,) the posture.
+    :param error: its squared error.
+    :param lower, upper: (n,) limits; two joint values are equal within EDGE_SEPARATION of this range.
     """
     most, n = out.shape
     for k in range(count):

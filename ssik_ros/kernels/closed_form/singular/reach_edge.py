@@ -1,11 +1,11 @@
 """
-Find the posture of a pose at the edge of reach, such as with a straight arm.
+Move a posture that nearly reaches a pose to the edge of reach, such as a straight arm.
 
 Problem
 -------
 A posture that nearly reaches a pose is given, and descents do not get nearer. At the edge of reach one direction u
-(force and moment) is felt by no joint, J^T u = 0: motions of the joints change the error along u only to second order. A
-descent that follows the gradient takes thousands of steps along a narrow valley.
+(force and moment) is felt by no joint, J^T u = 0: motions of the joints change the error along u only to second order.
+A descent that follows the gradient takes thousands of steps along a narrow valley.
 
 Method
 ------
@@ -15,8 +15,8 @@ Newton's method converges quadratically if the second derivatives along u are re
 
 Degeneracies
 ------------
-If J lacks two ranks, or the second derivatives vanish, the steps of least squares may lead nowhere. The caller measures
-the result.
+If J lacks two ranks, or the second derivatives vanish, the steps of least squares may lead nowhere. The caller has to
+measure the result.
 
 Cost
 ----
@@ -84,12 +84,13 @@ view_scratch = SCRATCH.kernel('view_scratch')
 @kernel
 def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, scratch):
     """
-    Move a posture in place to the nearest edge of reach: no joint motion reduces the pose error to first order there.
+    Move a posture in place towards the edge of reach, where no joint motion reduces the pose error to first order.
 
     Newton's method may fail, so the caller has to measure the result.
 
     :param q: (n,) a posture that nearly reaches the pose [rad or m].
-    :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
+    :param axes, points, home, n, slides, target, unit: chain, target pose and unit of length, as in
+        :class:`singular_refinement.Aim`.
     :param free: (n,) indices of the joints; the first ``moving`` of them may move.
     :param moving: number of joints that may move.
     :param scratch: (scratch_size(n, moving),) numbers.
@@ -178,7 +179,8 @@ def bend(motions, force, i, j):
     linear part of the column.
 
     :param motions: (6, m or more) Jacobian J: motion of the tip for each joint, in their order, linear first.
-    :param force: (6,) the direction u.
+    :param force: (6,) the direction u: force, then moment.
+    :param i, j: positions of both joints among the columns of J.
     """
     a, b = min(i, j), max(i, j)
     total = 0.0

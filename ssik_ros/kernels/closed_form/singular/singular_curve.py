@@ -97,8 +97,8 @@ class CurveScratch(NamedTuple):
     """
     Scratch of this module's functions for a chain of n joints.
 
-    It begins with the scratch of a refinement. Postures and directions are of a curve that is followed; ``other``,
-    ``measured``, ``polynomial`` and ``errors`` are for a single point.
+    ``refinement`` is the scratch of a refinement. The fields from ``here`` to ``last`` are points and directions of a
+    curve that is followed. The fields from ``other`` on belong to the examination of a single point.
     """
 
     refinement: Annotated[Floats, 'sr.scratch_size(n)']
@@ -108,9 +108,9 @@ class CurveScratch(NamedTuple):
     before: Annotated[Floats, 'n']
     """Point before it."""
     near: Annotated[Floats, 'n']
-    """A point that may represent the curve."""
+    """A point of the last stride that may represent the curve."""
     best: Annotated[Floats, 'n']
-    """The best of these so far."""
+    """The best of the points ``near`` so far."""
     along: Annotated[Floats, 6]
     """Direction of the curve."""
     last: Annotated[Floats, 6]
@@ -118,9 +118,9 @@ class CurveScratch(NamedTuple):
     other: Annotated[Floats, 'n']
     """Corrected posture next to the point."""
     measured: Annotated[Floats, PLACES]
-    """The numbers g."""
+    """Signed pose errors g at nine places, from :func:`_measure`."""
     polynomial: Annotated[Floats, PLACES]
-    """Coefficients of the polynomial through them."""
+    """Coefficients of the polynomial through the errors g."""
     errors: Annotated[Floats, PLACES, 'sr.ROWS']
     """Pose errors at the places."""
 
@@ -152,12 +152,16 @@ def _dot(step, a, b, aim):
 @kernel
 def _solve_along(q, along, length, corrects, aim, scratch):
     """
-    Write the step with a given component along a direction into ``normal`` of the scratch; return the pose error at q.
+    Write a least-squares step with a given component along a direction; return the norm of the pose error at q.
 
+    The step is in column ``aim.moving`` of ``normal`` of the scratch.
+
+    :param q: (n,) the posture.
     :param along: (6,) unit vector of the direction in the free joints.
     :param length: the component of the step along it.
     :param corrects: True for a step that also removes the pose error, False for one that keeps the pose.
-    :param q, aim, scratch: as for :func:`correct`, whose error is returned.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
+    :param scratch: (sr.scratch_size(n),) scratch.
     """
     room, count = sr.view_scratch(scratch, aim.n), aim.moving
     normal = room.normal
@@ -174,9 +178,10 @@ def _solve_along(q, along, length, corrects, aim, scratch):
 @kernel
 def correct(q, start, along, s, aim, scratch):
     """
-    Move a posture, in place, to the smallest pose error at a fixed distance along a direction.
+    Move a posture, in place, to the smallest pose error among postures at a given distance along a direction.
 
-    The distance is counted from ``start``: all postures in the plane across ``along`` have the same.
+    The distance is the scalar product of ``along`` and the difference to ``start``. At most CORRECTIONS Newton steps
+    are made.
 
     :param q: (n,) first guess in, the posture out.
     :param start: (n,) posture at distance zero.
@@ -184,7 +189,7 @@ def correct(q, start, along, s, aim, scratch):
     :param s: the distance [rad, or m for a prismatic joint].
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param scratch: (sr.scratch_size(n),) scratch.
-    :returns: norm of the pose error there, with lengths in ``aim.unit``.
+    :returns: norm of the pose error before the last step, with lengths in ``aim.unit``.
     """
     room, free, count = sr.view_scratch(scratch, aim.n), aim.free, aim.moving
     normal = room.normal
@@ -201,7 +206,11 @@ def correct(q, start, along, s, aim, scratch):
 
 @inline_kernel
 def _go(q, start, along, s, aim):
-    """Write q (n,): the posture ``start`` moved straight by s times the direction ``along`` (6,) in the free joints."""
+    """
+    Write q (n,): the posture ``start`` moved straight by s times the direction ``along`` (6,).
+
+    :param aim: a :class:`singular_refinement.Aim`, whose ``free`` names the joints of ``along``.
+    """
     copy(q, start)
     for j in range(aim.moving):
         q[aim.free[j]] += s * along[j]
@@ -210,15 +219,18 @@ def _go(q, start, along, s, aim):
 @kernel
 def _measure(g, start, along, h, aim, q, errors, scratch):
     """
-    Measure the pose error at nine places along a direction, ``h`` apart, as signed numbers g; return the largest size.
+    Measure the pose error at nine places along a direction, as signed numbers g; return the largest error.
 
-    At each place the error is the smallest one across the direction. g is its component along the largest of the nine
-    errors.
+    At each place the error is the smallest one across the direction, see :func:`correct`. g is the component of this
+    error (six numbers) along the largest of the nine errors. Lengths are in ``aim.unit``.
 
     :param g: (9,) out.
-    :param start, along: posture at the middle place, and the direction (6,) in the free joints.
+    :param start, along: (n,) posture at the middle place, and the direction (6,) in the free joints.
+    :param h: distance of neighbouring places [rad].
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param q: (n,) scratch.
     :param errors: (9, 6) scratch.
+    :param scratch: (sr.scratch_size(n),) scratch.
     """
     system = sr.view_scratch(scratch, aim.n).system
     largest, place = -1.0, 0
@@ -250,10 +262,10 @@ def _mean_zero(g, a):
     """
     Return (m, mean): how many zeros of the polynomial through g coincide near zero, and their mean in spacings.
 
-    m is 1 for a single zero. If Pellet's test does not decide, m is the power of the largest term, and the mean is cut
-    to FARTHEST_MEAN.
+    m is 1 for a single zero. If Pellet's test does not decide, m (2 to 8) is the power of the largest term, and the
+    mean is cut to FARTHEST_MEAN.
 
-    :param g: (9,) values at -4 .. 4.
+    :param g: (9,) values at -4 .. 4 spacings.
     :param a: (9,) out: coefficients of the polynomial, lowest power first.
     """
     for m in range(PLACES):
@@ -280,14 +292,15 @@ def _mean_zero(g, a):
 @kernel
 def examine(q, along, aim, exact, scratch):
     """
-    Decide whether a singular solution is isolated or a point of a curve of solutions.
+    Decide by the pose errors nearby whether a singular solution is isolated or a point of a curve of solutions.
 
-    An isolated solution is moved in place to the mean of the solutions that coincide there.
+    An isolated solution is moved in place to the mean of the solutions that coincide there, if the mean is as exact.
+    The decision is numerical, not a proof: on a curve the error has to vanish at all nine places around q.
 
     :param q: (n,) a solution.
     :param along: (6,) unit null vector of the Jacobian in the free joints.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
-    :param exact: largest error of a solution.
+    :param exact: largest norm of the pose error of a solution, with lengths in ``aim.unit``.
     :param scratch: (scratch_size(n),) scratch.
     :returns: ISOLATED (0) or CURVE (1).
     """
@@ -340,10 +353,11 @@ def _rate(q, aim, lower, upper, wish, play):
     """
     Rate a posture: return (number of joints outside their limits, squared distance from a reference posture).
 
-    :param q, lower, upper: (n,) posture and limits; a joint is inside if one of its windings is.
+    :param q, lower, upper: (n,) posture and limits; a turning joint is inside if one of its windings is.
     :param aim: a :class:`singular_refinement.Aim`: the chain.
     :param wish: (n,) reference posture; differences of angles are modulo 2 pi.
-    :param play: largest distance outside a limit of a joint that counts as inside, at most LIMIT_ROUNDING [rad or m].
+    :param play: largest distance outside a limit of a turning joint that counts as inside, at most LIMIT_ROUNDING
+        [rad]. A prismatic joint has to be exactly inside.
     """
     outside, total = 0.0, 0.0
     for i in range(aim.n):
@@ -361,15 +375,17 @@ def _rate(q, aim, lower, upper, wish, play):
 @kernel
 def _approach(q, start, along, aim, wish, tangent, scratch):
     """
-    Write the point nearest to a reference posture on one stride of a curve, a step of length CURVE_STRIDE.
+    Write the point of a stride along a curve that is nearest to a reference posture.
 
-    If the distance has no minimum inside the stride, this is the end of the stride.
+    A stride is a step of length CURVE_STRIDE. If the distance has no minimum inside the stride, this is the end of the
+    stride.
 
     :param q: (n,) out.
     :param start, along: posture where the stride begins, and its direction (6,) in the free joints.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
     :param wish: (n,) reference posture.
     :param tangent: (6,) scratch.
+    :param scratch: (sr.scratch_size(n),) scratch.
     """
     low, high = 0.0, CURVE_STRIDE
     at_low, at_high = -1.0, 1.0
@@ -404,17 +420,18 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
 @kernel
 def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
     """
-    Find the point of a curve's stride at which a joint reaches its limit; return its distance along the stride [rad].
+    Find the point of a stride at which a joint reaches its limit; return its distance along the stride [rad].
 
-    A stride is a step of length CURVE_STRIDE.
+    A stride is a step of length CURVE_STRIDE along a curve. The point is bracketed by bisection.
 
-    :param q: (n,) out: the point; ``least`` joints are outside their limits there.
-    :param start, along: first posture of the stride, and its direction.
+    :param q: (n,) out: the point; at most ``least`` joints are outside their limits there.
+    :param start, along: (n,) first posture of the stride, and its direction (6,) in the free joints.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
     :param limits: lower and upper limits (n,), (n,).
     :param wish: (n,) posture that selects windings.
     :param forward: True if the number of joints outside grows along the stride.
     :param least: number of joints outside at the better end of the stride.
+    :param scratch: (sr.scratch_size(n),) scratch.
     """
     inside, outside = (0.0, CURVE_STRIDE) if forward else (CURVE_STRIDE, 0.0)
     for _ in range(HALVINGS):
@@ -433,7 +450,9 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
     """
     Follow a curve of solutions from a point in one direction; return its length within the limits [rad].
 
-    It ends where a joint reaches a limit, the curve closes or cannot be followed, or after MOST_STRIDES strides.
+    It ends where a joint reaches a limit, the curve closes or cannot be followed, or after MOST_STRIDES strides of
+    CURVE_STRIDE. A metre of a prismatic joint counts as a radian. The length is exact only if it ends at a limit, else
+    it is a whole number of strides.
 
     :param start: (n,) a solution within the limits.
     :param tangent: (6,) the direction in the free joints, a unit vector.
@@ -468,8 +487,9 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
     Follow a curve of solutions, and move q in place to the point that represents it; return the number of strides.
 
-    This is the point with the fewest joints outside their limits; among those, the one nearest to the reference
-    posture.
+    Of the part that was followed, this is the point with the fewest joints outside their limits; among those, the point
+    nearest to the reference posture. A stride is a step of CURVE_STRIDE. The curve is followed in one direction until
+    it closes, cannot be followed, or MOST_STRIDES strides are made.
 
     :param q: (n,) a solution on the curve in, the point out.
     :param along: (6,) its tangent in the free joints, a unit vector; overwritten.
@@ -524,7 +544,11 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
 
 @kernel
 def _gap(a, b, aim):
-    """Return the Euclidean distance of two postures a and b (n,) in joint space, angles modulo 2 pi."""
+    """
+    Return the Euclidean distance of two postures a and b (n,) in joint space, angles modulo 2 pi.
+
+    :param aim: a :class:`singular_refinement.Aim`, which tells the prismatic joints.
+    """
     total = 0.0
     for i in range(aim.n):
         change = a[i] - b[i]

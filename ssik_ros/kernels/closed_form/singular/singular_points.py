@@ -52,7 +52,7 @@ class PointScratch(NamedTuple):
     one: Annotated[Floats, 6, 6]
     """Derivative of the Jacobian along a null vector."""
     two: Annotated[Floats, 6, 6]
-    """Its derivative along another one."""
+    """Derivative of the Jacobian along another null vector."""
     normal: Annotated[Floats, 6, 7]
     """Normal equations, then their solution."""
     table: Annotated[Floats, sr.ROWS, 7]
@@ -71,6 +71,7 @@ def _write_left(left, values, system, count, spare):
 
     :param values: (6,) out: singular values.
     :param system: (6, 7) Jacobian in its first ``count`` columns; not changed.
+    :param count: number of joints that may move.
     :param spare: (6, 6) scratch.
     """
     for i in range(count):
@@ -106,9 +107,10 @@ def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
 @kernel
 def _form(left, row, table, right, column, count):
     """
-    Return entry (row, column) of the product L^T A N.
+    Return entry (row, column) of the product L^T A N of three matrices.
 
-    :param left, table, right: the matrices L, A and N.
+    :param left, table, right: (6, 6) or (6, 7) matrices L, A and N.
+    :param row, column: the column of L and the column of N.
     :param count: number of joints that may move: columns of A, and rows of N.
     """
     total = 0.0
@@ -125,7 +127,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
     """
     Move an isolated solution at which the Jacobian has several null vectors, in place, to its exact position.
 
-    There, the Jacobian vanishes on its null vectors.
+    There, the Jacobian vanishes on its null vectors. STEPS corrections are made, and the result is not checked.
 
     :param q: (n,) the solution, exact to the square root of rounding in, to rounding out.
     :param nulls: number of null vectors.
@@ -173,10 +175,12 @@ def _move(q, right, left, values, system, normal, nulls, aim):
     Along the null vectors it is the given motion; perpendicular to them, the pseudo-inverse removes the pose error.
 
     :param q: (n,) the solution.
-    :param right, left: (6, 6) right and left singular vectors of the Jacobian; the last ``nulls`` right ones are null.
+    :param right, left: (6, 6) right and left singular vectors of the Jacobian; the last ``nulls`` right vectors are
+        null vectors.
     :param values: (6,) singular values.
     :param system: (6, 7) Jacobian, then the error.
     :param normal: (6, 7) motion along each null vector in column ``nulls``, cut to LARGEST_CORRECTION.
+    :param nulls: number of null vectors.
     :param aim: a :class:`singular_refinement.Aim`, which names the joints that may move.
     """
     count = aim.moving

@@ -8,14 +8,14 @@ different solution, and one point of each curve. The points must not change if t
 
 Method
 ------
-1. Refine every candidate to rounding. Exact ones come first. Others within tolerance are used only if no solution is
-   near, because rounding may have made them from an exact one.
+1. Refine every candidate to rounding. Exact candidates come first. Others within tolerance are used only if no solution
+   is near, because rounding may have made them from an exact one.
 2. If the Jacobian is regular, the point is final.
 3. With one null vector, :mod:`singular_curve` tells an isolated solution from a curve, and moves to the point that
    represents the solution or the curve.
 4. With more null vectors, search a curve in both directions of each of them. If no curve is found, the point is
-   isolated, and :mod:`singular_points` finds its exact position.
-5. Drop points that are known already, or that lie on a curve that was followed.
+   isolated, and :mod:`singular_points` computes its exact position.
+5. Drop points that repeat a stored solution, or that lie on a curve that was followed.
 
 Degeneracies
 ------------
@@ -77,8 +77,8 @@ class Place(NamedTuple):
     Working memory for one pose: the solutions and curves that were found, and the solution under examination.
 
     ``solutions`` (16, n) are stored, ``is_point`` is 1 for singular ones. ``q`` (1, n) is examined; ``values`` and
-    ``vectors`` are its singular values and right singular vectors. ``traces`` are points of the curves of solutions that
-    were followed, ``strides`` their lengths in steps. The rest is scratch. All are views of one flat array.
+    ``vectors`` are its singular values and right singular vectors. ``traces`` are points of the curves of solutions
+    that were followed, ``strides`` their lengths in steps. The rest is scratch. All are views of one flat array.
     """
 
     solutions: Annotated[Floats, MOST_SINGULAR_SOLUTIONS, 'n']
@@ -134,10 +134,13 @@ class Choice(NamedTuple):
 @kernel
 def _count_null_vectors(place, q, aim):
     """
-    Return the number of null vectors of the Jacobian at q, 0 if it counts as regular.
+    Return the number of null vectors of the Jacobian at the posture q (n,), 0 if the Jacobian counts as regular.
 
-    It is regular if the smallest singular value is at least REGULAR_SINGULAR_VALUE; otherwise the values below NULL
-    are counted. Singular values and right singular vectors are written into ``place``.
+    It is regular if the smallest singular value is at least REGULAR_SINGULAR_VALUE; otherwise the values below NULL are
+    counted.
+
+    :param place: a :class:`Place`: singular values and right singular vectors are written there.
+    :param aim: a :class:`singular_refinement.Aim`: chain and joints that may move.
     """
     system = sr.view_scratch(place.rest, aim.n).system
     sr.write_equations(system, q, aim, place.rest)
@@ -150,7 +153,11 @@ def _count_null_vectors(place, q, aim):
 
 @kernel
 def _error(place, q, aim):
-    """Return the Frobenius norm of the pose of the tip at q minus the target; ``place.rest`` is overwritten."""
+    """
+    Return the Frobenius norm of FK(q) - T, the pose of the tip at the posture q (n,) minus the target of ``aim``.
+
+    The scratch ``place.rest`` is overwritten.
+    """
     room = certify.view_scratch(place.rest, aim.n)
     certify.evaluate(aim.axes, aim.points, aim.home, aim.n, aim.slides, q, room.screws, room.pose)
     return certify.residual(room.pose, aim.target)
@@ -159,9 +166,14 @@ def _error(place, q, aim):
 @kernel
 def _is_known(rows, kept, q, aim, same):
     """
-    Return whether a posture differs from one of the first ``kept`` rows by less than ``same`` in every joint.
+    Return whether a posture repeats one of the stored postures: no joint differs by ``same`` or more.
 
     Angles are compared modulo 2 pi.
+
+    :param rows: (., n) stored postures, the first ``kept`` rows.
+    :param q: (n,) the posture.
+    :param aim: a :class:`singular_refinement.Aim`: the chain.
+    :param same: [rad or m].
     """
     for row in range(kept):
         largest = 0.0
@@ -190,7 +202,12 @@ def _trace(place, curve, n):
 
 @kernel
 def _is_on_curve(place, curves, q, aim):
-    """Return whether the posture q lies on one of the first ``curves`` curves of solutions in ``place``."""
+    """
+    Return whether the posture q (n,) lies on one of the first ``curves`` curves of solutions in ``place``.
+
+    :param place: a :class:`Place` with points of the curves.
+    :param aim: a :class:`singular_refinement.Aim`: the chain.
+    """
     for curve in range(curves):
         if sc.is_on_trace(_trace(place, curve, aim.n), int(place.strides[curve]), q, aim):
             return True
@@ -200,10 +217,15 @@ def _is_on_curve(place, curves, q, aim):
 @kernel
 def _add(place, kept, q, aim, same):
     """
-    Append q to the ``kept`` solutions in ``place.solutions``, unless it is known already; return the new number.
+    Append a posture to the solutions in ``place``, unless it repeats one of them; return the new number of solutions.
 
-    It is known if a solution differs by less than ``same`` in every joint. Without a free row nothing is added. With a
-    ``same`` other than REGULAR_SEPARATION, the solution is marked as singular in ``place.is_point``.
+    It repeats a solution if no joint differs by ``same`` or more. Without a free row nothing is added. With a ``same``
+    other than REGULAR_SEPARATION, ``place.is_point`` marks the solution as singular.
+
+    :param place: a :class:`Place`, with ``kept`` solutions before.
+    :param q: (n,) the posture.
+    :param aim: a :class:`singular_refinement.Aim`: the chain.
+    :param same: largest difference of one solution [rad or m].
     """
     if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.solutions, kept, q, aim, same):
         return kept
@@ -215,14 +237,15 @@ def _add(place, kept, q, aim, same):
 @kernel
 def _add_curve(place, kept, curves, q, aim, choice):
     """
-    Follow the curve of solutions through q, and add the point that represents it to the solutions.
+    Follow the curve of solutions through q, and add the point that represents it to the solutions of ``place``.
 
-    If CURVES curves are stored, the new one replaces the last of them.
+    If CURVES curves are stored, the new one replaces the last of them. A point that repeats a solution is not added.
 
     :param place: a :class:`Place`; ``place.along`` is the tangent of the curve.
     :param kept, curves: numbers of solutions and of curves so far.
     :param q: (n,) the point; it is overwritten.
-    :param aim, choice: chain and target; criteria, see :class:`Choice`.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param choice: a :class:`Choice`: which point represents a curve.
     :returns: (kept, curves): new numbers of solutions and of curves.
     """
     # If the curves do not fit, replace the last one.
@@ -240,10 +263,12 @@ def _add_curve(place, kept, curves, q, aim, choice):
 @kernel
 def _write_null_vector(place, number, sign, aim):
     """
-    Write a right singular vector, times ``sign``, as a direction into ``place.along``.
+    Write a right singular vector of the Jacobian, times ``sign``, as a direction into ``place.along``.
 
+    :param place: a :class:`Place` after :func:`_count_null_vectors`.
     :param number: 0 for the vector with the smallest singular value, 1 for the next.
     :param sign: 1.0 or -1.0.
+    :param aim: a :class:`singular_refinement.Aim`, which has the number of joints that may move.
     """
     for j in range(aim.moving):
         place.along[j] = sign * place.vectors[j, aim.moving - 1 - number]
@@ -254,13 +279,15 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     """
     Search curves through a posture with several null vectors, and add the point that represents each of them.
 
-    If no curve is found, the posture is isolated; its exact position is added.
+    If no curve is found, the posture counts as isolated; its exact position is added. Both are added to the solutions
+    of ``place``.
 
     :param place: arrays of the pose, see :class:`Place`.
     :param kept, curves: numbers of solutions and of curves so far.
     :param nulls: number of null vectors.
     :param q: (n,) the posture, moved if it is isolated.
-    :param aim, choice: chain and target; criteria, see :class:`Choice`.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param choice: a :class:`Choice`: which point represents a curve.
     :returns: (kept, curves): new numbers of solutions and of curves.
     """
     is_crossing = False
@@ -289,10 +316,13 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
 @kernel
 def _sharpen(place, nulls, q, aim, exact):
     """
-    Move q, an isolated solution with at most ``nulls`` null vectors, in place to its exact position.
+    Move q (n,), an isolated solution with at most ``nulls`` null vectors, in place to its exact position.
 
-    The largest number of null vectors for which the pose error stays below ``exact`` is used. For one null vector,
-    :func:`singular_curve.examine` does this.
+    The largest number of null vectors for which the Frobenius norm of FK - T stays within ``exact`` is used. If only
+    one is left, :func:`singular_curve.examine` moves q.
+
+    :param place: a :class:`Place`, whose scratch is overwritten.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
     """
     for number in range(nulls, 1, -1):
         copy(place.probe, q)
@@ -311,7 +341,8 @@ def are_regular(rows, count, aim, scratch):
     """
     Return whether the Jacobian is regular, by a margin, at all candidates; True without candidates.
 
-    :param rows: (., n) of which ``count`` rows are candidates.
+    :param rows: (., n) candidates in the first ``count`` rows [rad or m].
+    :param count: number of candidates.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param scratch: (scratch_size(n),) numbers.
     """
@@ -331,12 +362,14 @@ def are_regular(rows, count, aim, scratch):
 @kernel
 def _take(place, kept, curves, aim, choice):
     """
-    Classify the solution in ``place.q``, and add it to the solutions unless it is known already.
+    Classify the solution in ``place.q``, and add it to the solutions of ``place`` unless it repeats one of them.
 
     If it is a point of a curve of solutions, the point that represents this curve is added instead.
 
+    :param place: a :class:`Place`.
     :param kept, curves: numbers of solutions and of curves before.
-    :param aim, choice: chain and target; criteria, see :class:`Choice`.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param choice: a :class:`Choice`: error bounds, and which point represents a curve.
     :returns: (kept, curves): new numbers of solutions and of curves.
     """
     q = place.q[0]
@@ -360,13 +393,13 @@ def settle(out, rows, count, aim, choice, scratch):
     Refine candidates of one pose, and write each different solution once; return their number, at most 16.
 
     A curve of solutions gives one point, see :class:`Choice`. Candidates with an error above the tolerance are left
-    out.
+    out, and so are solutions after the sixteenth.
 
     :param out: (16, n) out; may be the same array as ``rows``.
     :param rows: (., n) candidates in the first ``count`` rows; they are refined in place.
     :param count: number of candidates.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
-    :param choice: a :class:`Choice`.
+    :param choice: a :class:`Choice`: error bounds, and which point represents a curve.
     :param scratch: (scratch_size(n),) scratch.
     """
     place = _view(scratch, aim.n)
@@ -409,9 +442,9 @@ def settle_rows(
     scratch,
 ):
     """
-    Refine candidates and write each different solution once, as :func:`settle`, with the curve through each solution.
+    Refine candidates, write each different solution once, and write the curve of solutions through each of them.
 
-    All joints may move.
+    At most 16 solutions are written, as by :func:`settle`. All joints may move.
 
     :param out: (16, n) out, another array than ``rows``.
     :param curves: (16, n + 2) out: unit tangent of each solution's curve, then the lengths of the curve within the
@@ -421,10 +454,10 @@ def settle_rows(
     :param rows: (count, n) candidates; they are refined in place.
     :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
     :param free: (n,) indices of the joints, 0 to n - 1.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param unit: length that counts as one [m].
     :param limits: (2, n) lower and upper limits.
-    :param wish: (n,) reference posture for the point of a curve.
+    :param wish: (n,) reference posture: the nearest point of a curve represents it.
     :param errors: (2,) Frobenius norms of FK - T: caused by rounding, and largest of a solution.
     :param scratch: (scratch_size(n),) scratch.
     :returns: number of solutions.

@@ -63,9 +63,9 @@ class Aim(NamedTuple):
     """
     The problem of a refinement: a chain, which of its joints may move, and the pose that the tip has to reach.
 
-    ``axes``, ``points`` (3 n,), ``home`` (12,), ``n`` and ``slides`` (bit mask of the prismatic joints) are the chain, as
-    for :func:`certify.evaluate`; ``target`` (12,) is the pose. The first ``moving`` entries of ``free`` are the joints
-    that may move; lengths are divided by ``unit`` [m].
+    ``axes``, ``points`` (3 n,), ``home`` (12,), ``n`` and ``slides`` (bit mask of the prismatic joints) are the chain,
+    as for :func:`certify.evaluate`; ``target`` (12,) is the pose. The first ``moving`` entries of ``free`` are the
+    joints that may move; lengths are divided by ``unit`` [m].
     """
 
     axes: np.ndarray
@@ -73,17 +73,17 @@ class Aim(NamedTuple):
     points: np.ndarray
     """(3 n,) a point of each axis [m]."""
     home: np.ndarray
-    """(12,) M."""
+    """(12,) M, pose of the tip with all joints at zero: rotation row by row, then translation [m]."""
     n: int
     """Number of joints."""
     slides: int
     """Bit mask of the prismatic joints, see :mod:`chain`."""
     free: np.ndarray
-    """(n,) indices of the joints that may move."""
+    """(n,) indices of the joints; the first ``moving`` of them may move."""
     moving: int
-    """Number of leading entries of ``free`` that are used."""
+    """Number of joints that may move."""
     target: np.ndarray
-    """(12,) T."""
+    """(12,) T, target pose of the tip: rotation row by row, then translation [m]."""
     unit: float
     """Unit of length [m]."""
 
@@ -126,12 +126,13 @@ view_scratch = SCRATCH.kernel('view_scratch')
 @kernel
 def write_equations(system, q, aim, scratch):
     """
-    Write the Jacobian of the free joints and the pose error at the tip; return the norm of the error.
+    Write the Jacobian of the free joints and the pose error of the tip at q; return the norm of the error.
 
-    Rows 0 to 2 are linear, in units of ``aim.unit``, rows 3 to 5 angular.
+    Rows 0 to 2 are linear, in units of ``aim.unit``, rows 3 to 5 angular. The error is the motion that is missing to
+    the target, see :func:`certify.write_system`.
 
     :param system: (6, 7) out: columns of the free joints, then the error in the next column.
-    :param q: (n,) joint values.
+    :param q: (n,) joint values [rad or m].
     :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param scratch: at least (6 n + 12,) numbers; the twelve numbers from 6 n on become FK(q).
     """
@@ -172,6 +173,7 @@ def solve_positive(normal, count):
 
     :param normal: (6, 7) matrix in its first ``count`` rows and columns, right side in column ``count``, which becomes
         the solution.
+    :param count: number of equations.
     """
     largest = 0.0
     for i in range(count):
@@ -188,7 +190,7 @@ def refine(q, aim, scratch):
     """
     Move a posture towards a nearby solution, also a singular one, in place, until rounding stops the progress.
 
-    :param q: (n,) the candidate in, the posture with the smallest error out.
+    :param q: (n,) the candidate in, the posture with the smallest error out [rad or m].
     :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param scratch: (scratch_size(n),) numbers.
     :returns: Frobenius norm of FK(q) - T at the result, which need not be a solution.
@@ -224,7 +226,7 @@ def _step_without_squares(q, aim, error, scratch):
     """
     Improve a posture in place by steps of the pseudo-inverse, which keep digits that normal equations lose.
 
-    :param q: (n,) the posture in, the one with the smallest error out.
+    :param q: (n,) the posture in, the posture with the smallest error out.
     :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param error: norm of the pose error at q.
     :param scratch: (scratch_size(n),) numbers.
