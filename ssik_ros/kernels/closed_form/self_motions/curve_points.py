@@ -65,9 +65,10 @@ class Curve(NamedTuple):
 
     ``axes`` (21,), ``points`` (21,), ``home`` (12,), ``slides``: the chain, as for :func:`certify.evaluate`. ``held``:
     the joint by which the curve's direction is chosen. ``lower``, ``upper`` (7,): limits, infinite for joints that may
-    turn fully. ``target`` (12,): the pose. ``screws`` (42,) and ``pose`` (12,): axes of the joints and pose of the tip at
-    the last posture. ``system`` (7, 9): the seven equations; ``row`` (7,) of the seventh one. ``tangent`` (7,): unit
-    tangent there. ``free``: the indices 0 to 6. ``facts``: first step of the last correction, and least pivot.
+    turn fully. ``target`` (12,): the pose. ``screws`` (42,) and ``pose`` (12,): axes of the joints and pose of the tip
+    at the last posture. ``system`` (7, 9): the seven equations of a Newton step; ``row`` (7,): coefficients of the
+    seventh equation, row . q = aim. ``tangent`` (7,): unit tangent. ``free``: the indices 0 to 6. ``facts``: length of
+    the first step of the last correction, and least pivot of the last elimination.
     """
 
     axes: np.ndarray
@@ -107,9 +108,10 @@ _view = SCRATCH.kernel('_view')
 @kernel
 def _write_limits(c, lower, upper):
     """
-    Write the limits of a plan (7,) into a curve, infinite for revolute joints whose range covers a full turn.
+    Write the limits of a plan into a curve, infinite for revolute joints whose range covers a full turn.
 
-    :param c: a :class:`Curve`.
+    :param c: a :class:`Curve`, whose ``lower`` and ``upper`` are written.
+    :param lower, upper: (7,) limits of the plan [rad or m].
     """
     for k in range(N):
         is_free = not upper[k] - lower[k] < 2.0 * math.pi and not is_slide(c.slides, k)
@@ -179,7 +181,8 @@ def solve_there(c, q, aim):
     :param c: from :func:`open_curve`; ``c.row`` (7,) is the seventh equation, row . q = aim.
     :param q: (7,) the posture.
     :param aim: wanted value of ``row . q``.
-    :returns: determinant of [J; row], with the Jacobian J; 0 if the equations are singular, then neither is written.
+    :returns: determinant of [J; row], with the Jacobian J; 0 if the equations are singular, then the step is undefined
+        and ``c.tangent`` is not written.
     """
     certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
     certify.write_system(c.system, c.screws, c.slides, c.free, N, c.pose, c.target, 1.0)
@@ -238,7 +241,8 @@ def correct_exactly(c, q, aim):
     """
     Move q (7,) in place onto the curve up to rounding, to the point with ``c.row . q`` = ``aim``.
 
-    :returns: determinant of [J; row]; 0 if this fails, see :func:`correct`.
+    :param c: from :func:`open_curve`; ``c.row`` is given, ``c.tangent`` is written.
+    :returns: determinant of [J; row], with the Jacobian J; 0 if Newton's method fails, see :func:`correct`.
     """
     return correct(c, q, aim, LAST_STEP, EXACT_STEPS)
 
@@ -251,7 +255,13 @@ def dot(a, b):
 
 @kernel
 def measure(c, q, errors):
-    """Write the errors of a posture: position error [m], rotation error [rad], Frobenius norm of FK(q) - T."""
+    """
+    Write the pose errors of a posture: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
+
+    :param c: from :func:`open_curve`: chain and target T.
+    :param q: (7,) the posture.
+    :param errors: (3,) out.
+    """
     certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
     certify.write_errors(errors, c.pose, c.target)
 
@@ -265,9 +275,10 @@ def write_first_tangent(c, q):
     CLEAR, otherwise the next joint of which this holds. Without such a joint, it is the joint whose equation gives the
     largest determinant. ``c.row`` is overwritten.
 
-    :param c: from :func:`open_curve`.
+    :param c: from :func:`open_curve`: chain, pose and held joint.
     :param q: (7,) a posture on the curve.
-    :returns: a number with the sign of the determinant of [J; tangent], 0 if the tangent is undefined.
+    :returns: a number with the sign of the determinant of [J; tangent], with the Jacobian J; 0 if the tangent is
+        undefined.
     """
     best, largest = -1, 0.0
     for k in range(N):

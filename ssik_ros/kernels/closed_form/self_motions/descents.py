@@ -3,8 +3,9 @@ Find postures on the curves on which seven joints keep a pose, by Newton's metho
 
 Problem
 -------
-A short closed curve may lie between two sampled values of the held joint. Newton's method still finds it, because its
-basin is as wide as the basin of a long curve. If the curve shrinks to a point, this point is a minimum of the error.
+A short closed curve may lie between two sampled values of the held joint. Newton's method may still find it, because
+its basin is as wide as the basin of a long curve. If the curve shrinks to a point, this point is a minimum of the
+error.
 
 Solutions
 ---------
@@ -94,11 +95,12 @@ def descend(rows, ints, reals, target, free, work):
     """
     Move postures onto curves by Newton steps; return how many arrive at the pose and within the limits.
 
-    These are written to the first rows, in the order of their arrival. The other rows are undefined afterwards.
+    These are written to the first rows, in the order of their arrival. The other rows are undefined afterwards. Several
+    starts may arrive on the same curve.
 
     :param rows: (m, 7), at least one row: starts in; postures on the curves out, at most m.
     :param ints, reals: the plan of seven joints with the limits.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
@@ -145,7 +147,8 @@ def _step(numbers, lane):
     """
     Move the posture of a lane by the shortest step that removes its pose error to first order.
 
-    :param numbers: (8 lane_points.NUMBERS,) solved equations; posture and next seventh equation are written.
+    :param numbers: (8 lane_points.NUMBERS,) solved equations of eight postures; the posture of the lane is moved, and
+        its next seventh equation is written.
     :param lane: index of the lane.
     :returns: length of the step [rad or m], before it was cut to LONGEST_DESCENT_STEP.
     """

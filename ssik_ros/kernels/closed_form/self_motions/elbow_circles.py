@@ -143,6 +143,8 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     """
     Write all curves of a pose within the limits, for an arm with two spherical joints; return their number.
 
+    A curve is a path of postures that keep the pose. The number is 0 if joint 4 would be outside its limits.
+
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
     :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
@@ -151,8 +153,8 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     :param ints, reals: the plan of seven joints.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
-    :returns: number of curves; NOT_PLAIN (-2) if another method must handle the pose; NO_ROOM (-1) if the knots do not
-        fit.
+    :returns: number of curves; NOT_PLAIN (-2) if another method must handle the pose, also if it is out of reach;
+        NO_ROOM (-1) if the knots do not fit.
     """
     se3.from_matrix(target, matrix_t, 0)
     se3.orthonormalise(target)
@@ -279,6 +281,7 @@ def _write_ring(run):
     """
     Write into ``run.ring`` knots of the whole elbow circle, so dense that the cubics between neighbours are accurate.
 
+    :param run: a :class:`Circles` with the waves of one value of joint 4.
     :returns: False if the chain misses the pose, the knots come too near to each other, or more than RING are needed.
     """
     ring, count = run.ring, FIRST_RING
@@ -309,7 +312,13 @@ def _write_ring(run):
 
 @inline_kernel
 def _reaches(run):
-    """Return whether the first knot of the elbow circle reaches the pose: its pose error is at most CIRCLE_ERROR."""
+    """
+    Return whether the first knot of the elbow circle reaches the pose.
+
+    It does if the Frobenius norm of FK - T there is at most CIRCLE_ERROR.
+
+    :param run: a :class:`Circles` with the knot in ``ring``.
+    """
     cp.measure(run.curve, run.ring[0], run.curve.errors)
     return run.curve.errors[2] <= CIRCLE_ERROR
 
@@ -320,6 +329,9 @@ def _fit(table, a, b):
     Return whether the cubic between knots a and b, two stored postures in rows of a table, is accurate enough.
 
     The cosine between both tangents must be at least LEAST_COSINE, and the chord must fit the mean of the tangents.
+
+    :param table: (., segments.COLUMNS or more) knots: postures with tangents.
+    :param a, b: rows of both knots.
     """
     square, cosine = 0.0, 0.0
     for k in range(N):
@@ -371,11 +383,13 @@ def _write_knots(run, table, first, count):
 @inline_kernel
 def _wave(elbow, side, k, cosine, sine):
     """
-    Return (value, derivative by psi) of a function ``m + a cos(psi) + b sin(psi)`` of one side of the arm, in each lane.
+    Return (value, derivative by psi) of a wave of one side of the arm, in each lane.
 
-    :param elbow: coefficients (m, a, b) of the functions of both sides, as :func:`_write_waves` stores them.
+    A wave is a function ``m + a cos(psi) + b sin(psi)`` of the elbow angle psi.
+
+    :param elbow: coefficients (m, a, b) of the waves of both sides, as :func:`_write_waves` stores them.
     :param side: 0 for the shoulder, 1 for the wrist.
-    :param k: index of the function, below WAVES.
+    :param k: index of the wave, below WAVES.
     :param cosine, sine: cosine and sine of the elbow angle psi, in eight lanes.
     """
     mean, a, b = vectors.read(elbow, SIDE * side + 3 * k)
@@ -387,6 +401,7 @@ def _write_side(run, side, cosine, sine):
     """
     Write three joints of one side of the arm, and their derivatives by psi, for eight knots into ``run.numbers``.
 
+    :param run: a :class:`Circles` with the waves of both sides.
     :param side: 0 for the shoulder, joints 1 to 3; 1 for the wrist, joints 5 to 7.
     :param sine, cosine: sine and cosine of psi, in eight lanes.
     :returns: (sine, sum): sine of joint 2 or 6, counted from its singular value, and the sum of the squared
@@ -421,6 +436,8 @@ def _write_roots(run):
     Also write the postures at the roots (``run.ends``) and halfway to the next root (``run.gaps``). ``run.inside``
     tells which postures of shoulder and wrist are within the limits halfway. Without roots, the whole circle is one gap
     with its knot at psi = 0.
+
+    :param run: a :class:`Circles` with the waves of one value of joint 4.
     """
     c, elbow, count = run.curve, run.elbow, 0
     for side in range(2):
@@ -490,7 +507,11 @@ def _in_image(run, value, joint, flip):
     """
     Return the value of a joint in an image of the elbow circle, from its value on the circle [rad].
 
+    An image is the circle with one of two postures of the shoulder and one of two postures of the wrist.
+
+    :param run: a :class:`Circles` with the values that make neighbouring axes parallel.
     :param value: value of the joint on the circle.
+    :param joint: index of the joint.
     :param flip: 1 if the joint's side of the arm, shoulder or wrist, is in its other posture in the image, else 0.
     """
     if flip == 0 or joint == ELBOW_JOINT:
@@ -507,6 +528,9 @@ def _images_inside(run, knot):
 
     Bit 2 side + flip stands for three joints of a side: side 0 is the shoulder, 1 the wrist; flip 1 is its other
     posture.
+
+    :param run: a :class:`Circles` with the limits.
+    :param knot: joint values of the knot.
     """
     c, bits = run.curve, 0
     for side in range(2):
@@ -548,7 +572,8 @@ def _write_image(run, knots, heads, count, row, image, size):
     An image is the circle with one of two postures of the shoulder and one of two postures of the wrist.
 
     :param run: a :class:`Circles`, as :func:`find` prepares it.
-    :param knots, heads: out, after the first ``row`` rows of knots and ``count`` heads.
+    :param knots, heads: out: knots, and first row and number of rows of each curve.
+    :param count, row: number of heads and of rows of knots that are in use before.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param size: number of roots.
     :returns: (curves, row): number of written curves, or NO_ROOM if their knots do not fit; and the next free row of
@@ -600,6 +625,7 @@ def _is_inside(run, image, begin, end, size):
     An image is the circle with one of two postures of the shoulder and one of two postures of the wrist. Roots of other
     images may lie between both roots. The posture in the middle of the widest gap between all roots decides.
 
+    :param run: a :class:`Circles` with the roots.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param begin, end: indices of the roots, angles psi at which a joint reaches a limit; if they are equal, the whole
         circle is meant.
@@ -621,6 +647,8 @@ def _write_whole(run, knots, first, image):
     """
     Write the whole elbow circle of an image as a closed curve, its first knot repeated at the end.
 
+    :param run: a :class:`Circles` with the knots of the circle.
+    :param knots: (., segments.COLUMNS) out.
     :param first: row of the first knot.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :returns: number of knots, or NO_ROOM if they do not fit.
@@ -643,8 +671,11 @@ def _write_stretch(run, knots, first, image, begin, end):
 
     A root is an angle psi at which a joint reaches a limit.
 
+    :param run: a :class:`Circles` with the roots and the knots of the circle.
+    :param knots: (., segments.COLUMNS) out.
     :param first: row of the first knot.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
+    :param begin, end: indices of both roots.
     :returns: number of knots; 1 for a stretch without length; NO_ROOM if they do not fit.
     """
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
@@ -676,6 +707,8 @@ def _write_end(run, knots, at, first, image, root):
     """
     Write an end of a curve into row ``at`` of ``knots``: the knot at a root, with its joint exactly on the limit.
 
+    :param run: a :class:`Circles` with the roots.
+    :param knots: (., segments.COLUMNS) out.
     :param first: row of the first knot of the curve.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param root: index of the root, an angle psi at which a joint reaches a limit.
@@ -691,10 +724,13 @@ def _put(run, knots, at, first, knot, image):
     """
     Write an image of one knot of the elbow circle into row ``at`` of ``knots``, and its arc length from row ``first``.
 
-    Joints with limits get the winding nearest to the middle of their limits, others the one nearest to the row before.
+    Joints with limits get the winding nearest to the middle of their limits, others the winding nearest to the row
+    before.
 
+    :param run: a :class:`Circles` with the limits.
+    :param knots: (., segments.COLUMNS) out.
     :param knot: joints, tangent and other columns of the knot on the circle.
-    :param image: bits of the image, as for :func:`_write_image`.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     """
     c = run.curve
     for k in range(N):

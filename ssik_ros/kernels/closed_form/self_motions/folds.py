@@ -73,7 +73,7 @@ class FoldScratch(NamedTuple):
     curve: Annotated[Floats, 'cp.scratch_size()']
     """Scratch of :mod:`curve_points`."""
     state: Annotated[Floats, LANES, STATE]
-    """Segments with a fold."""
+    """Numbers of eight segments with a fold, such as ROW."""
     numbers: Annotated[Floats, LANES * lp.NUMBERS]
     """Numbers of :mod:`lane_points`."""
 
@@ -88,14 +88,16 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     """
     Split curves at folds and crossings, and list which of the new curves end in the same posture; return their number.
 
+    At a fold the held joint turns back; at a crossing two curves meet.
+
     :param out: (ROWS_PER_KNOT k, segments.COLUMNS) out: knots of all new curves in turn, with arc lengths from 0.
     :param heads: (2 k, COLUMNS) integers out, a row for each new curve: first row, number of rows, up to OTHERS curves
         that continue at its first knot, and up to OTHERS that continue at its last knot; -1 fills empty places.
     :param fold_at: (k,) integers, scratch.
     :param knots: (k, segments.COLUMNS) knots of all given curves: postures with tangent and arc length.
-    :param rows: (c,) number of knots of each given curve.
+    :param rows: (m,) number of knots of each given curve.
     :param ints, reals: the plan of seven joints.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
@@ -120,11 +122,11 @@ def _write_folds(c, out, fold_at, knots, rows, state, numbers):
 
     At a fold the held joint turns back: its component of the tangent vanishes. A knot is a stored posture.
 
-    :param c: a :class:`curve_points.Curve`.
+    :param c: a :class:`curve_points.Curve`: chain, pose and held joint.
     :param out: (., segments.COLUMNS) knots.
     :param fold_at: (k,) out: row in ``out`` of the fold between a knot and the next; -1 without a fold.
     :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
-    :param rows: (c,) number of knots of each curve.
+    :param rows: (m,) number of knots of each of m curves.
     :param state, numbers: scratch of eight segments.
     """
     fold_row, waiting, first = out.shape[0], 0, 0
@@ -157,8 +159,8 @@ def _find_folds(c, out, fold_at, knots, state, numbers, count):
     At a fold the held joint turns back: its component of the tangent vanishes. A segment is the curve between two
     neighbouring knots. A fold that has not converged is written at the last examined posture.
 
-    :param c: a :class:`curve_points.Curve`.
-    :param out, fold_at: knots out, and the row of each segment's fold in ``out``.
+    :param c: a :class:`curve_points.Curve`: chain, pose and held joint.
+    :param out, fold_at: knots out, and for each given knot the row in ``out`` of the fold after it.
     :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
     :param state: (8, STATE) segments; LOW and HIGH bracket the share of the segment at which the fold is.
     :param numbers: scratch of :mod:`lane_points`.
@@ -292,6 +294,9 @@ def _is_end(fold_at, knots, item):
 
     Items count along the curve: item 2 row is the knot in this row, item 2 row + 1 the fold between this knot and the
     next.
+
+    :param fold_at: row of the fold after each knot, -1 without a fold.
+    :param knots: knots of all curves, with their kind.
     """
     row = item // 2
     if item % 2 == 1:
@@ -343,7 +348,12 @@ def _put(out, at, fold_at, knots, item, first, last, lap):
 
 @inline_kernel
 def _row_of(heads, curve, end):
-    """Return the row of the first knot (``end`` 0) or the last knot (``end`` 1) of a split curve."""
+    """
+    Return the row of the first knot (``end`` 0) or the last knot (``end`` 1) of a split curve.
+
+    :param heads: (., COLUMNS) first row and number of rows of each curve.
+    :param curve: index of the curve.
+    """
     return heads[curve, FIRST_ROW] + (heads[curve, ROWS] - 1 if end == 1 else 0)
 
 
@@ -352,13 +362,13 @@ def _link(out, heads, count, curve, end, lower):
     """
     List at one end of a split curve the curves that end in the same posture, in the heads of the curve.
 
-    The curve itself is listed if its other end is there too.
-
-    At most OTHERS indices are written, -1 fills the other places. An end that is neither a fold nor a crossing gets -1
-    only.
+    The curve itself is listed if its other end is there too. At most OTHERS indices are written, -1 fills the other
+    places. An end that is neither a fold nor a crossing gets -1 only.
 
     :param out: knots of the split curves.
-    :param heads: (., COLUMNS) of which ``count`` rows are in use.
+    :param heads: (., COLUMNS) of which ``count`` rows are in use: first row and number of rows of each curve, then the
+        lists of both ends.
+    :param count: number of split curves.
     :param curve, end: index of the curve; 0 for its first knot, 1 for its last knot.
     :param lower: (7,) lower limits; joints with -inf are compared modulo 2 pi.
     """

@@ -1,5 +1,7 @@
 """
-Find postures within the limits on curves that were followed within wider limits. On a curve seven joints keep a pose.
+Find postures within the limits on curves that were followed within wider limits.
+
+On a curve seven joints keep a pose.
 
 Problem
 -------
@@ -8,11 +10,11 @@ stretches lie within the limits.
 
 Solutions
 ---------
-One posture on every such stretch, at least one on each segment that has a stretch.
+At least one posture on every such stretch, unless it is very short.
 
 Method
 ------
-1. For each segment, find the shares at which a joint's cubic passes a limit or turns back.
+1. For each segment between two knots, find the shares at which a joint's cubic passes a limit or turns back.
 2. Between two neighbouring shares nothing changes, so the middle decides whether the stretch is inside. The shares
    where a joint turns back are tested, too, because the cubic may miss a short stretch there.
 3. Move each of these postures onto the curve.
@@ -63,16 +65,16 @@ _view = SCRATCH.kernel('_view')
 @kernel
 def write_inside(out, knots, ints, reals, target, free, work):
     """
-    Write postures of one curve within the limits, at least one for each stretch inside; return their number.
+    Write postures of one curve that are within the limits; return their number.
 
-    A stretch is a part of the curve with all joints within their limits. A very short stretch may be missed, and a
-    curve of one knot gives no posture.
+    A stretch is a part of the curve with all joints within their limits. Each stretch gets at least one posture, unless
+    it is very short or ``out`` is full. A curve of one knot gives no posture.
 
     :param out: (m, 7) out; further postures are left out if it is full.
     :param knots: (k, segments.COLUMNS) knots of one curve, postures with tangent and arc length; they may exceed the
         limits.
     :param ints, reals: the plan of seven joints with the limits.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
@@ -97,8 +99,9 @@ def _winding(c, k, value, near):
 
     The value of a prismatic joint stays unchanged.
 
-    :param c: a :class:`curve_points.Curve`, which knows the prismatic joints.
+    :param c: a :class:`curve_points.Curve`, which tells the prismatic joints.
     :param k: index of the joint.
+    :param value: value of the joint [rad or m].
     """
     return value if is_slide(c.slides, k) else joint_values.winding(value, near)
 
@@ -147,6 +150,8 @@ def _add(marks, count, share):
     Insert a share into ``count`` ascending shares; return the new number of shares.
 
     If the array is full, nothing is inserted.
+
+    :param marks: (MARKS,) shares of a segment, changed in place.
     """
     if count >= marks.shape[0]:
         return count
@@ -182,13 +187,14 @@ def _pass_at(knots, row, width, k, limit, low, high):
 @kernel
 def _is_inside(c, knots, row, width, share):
     """
-    Write into q the posture at a share of a segment, moved onto the curve; return whether it is within the limits.
+    Write into ``c.q`` the posture at a share of a segment, moved onto the curve; return whether it is in the limits.
 
-    The result is also False if Newton's method fails. If it is False, q may be incomplete.
+    The result is also False if Newton's method fails. If it is False, ``c.q`` may be incomplete.
 
     :param c: from :func:`curve_points.open_curve`; its seventh equation and tangent are overwritten.
     :param knots, row: knots of a curve, and the first row of the segment.
     :param width: length of the segment, the curve between two neighbouring knots [rad].
+    :param share: place on the segment, 0 at its first knot, 1 at its second knot.
     """
     segments.write_point(c.q, knots, row, row + 1, width, share)
     if not wind(c, c.q, CUBIC):
@@ -204,7 +210,7 @@ def wind(c, q, beyond):
     """
     Move joints with limits to the winding nearest to the middle of their limits; return whether all are inside.
 
-    :param c: from :func:`curve_points.open_curve`.
+    :param c: from :func:`curve_points.open_curve`: the limits.
     :param q: (7,) the posture, changed in place; joints after the first one that is outside stay unchanged.
     :param beyond: accepted distance outside the limits [rad or m].
     """

@@ -76,7 +76,7 @@ def number_of(numbers, row, lane):
 @inline_kernel
 def set_number(numbers, row, lane, value):
     """
-    Set one number of a lane in the table of numbers of eight postures.
+    Set one number of a lane in the table of numbers of eight postures to ``value``.
 
     :param numbers: (8 NUMBERS,) rows of eight numbers, one for each lane.
     :param row: row of the number, such as AIM.
@@ -90,7 +90,9 @@ def read(out, numbers, row, lane):
     """
     Write a joint vector of a lane, such as its posture, into ``out`` (7 or more,).
 
-    :param row: Q, STEP or TANGENT.
+    :param numbers: (8 NUMBERS,) rows of eight numbers, one for each lane.
+    :param row: first row of the vector: Q, STEP or TANGENT.
+    :param lane: index of the posture, 0 to 7.
     """
     for k in range(N):
         out[k] = number_of(numbers, row + k, lane)
@@ -99,8 +101,12 @@ def read(out, numbers, row, lane):
 @inline_kernel
 def place_across(numbers, lane, q, row):
     """
-    Put a posture into a lane, with the seventh equation that the next postures lie in the plane through it across a row.
+    Put a posture q into a lane, with a seventh equation that keeps the next postures in a plane through q.
 
+    The equation is row . x = row . q, so the plane is perpendicular to ``row``.
+
+    :param numbers: (8 NUMBERS,) rows of eight numbers, one for each lane; Q, ROW and AIM of the lane are written.
+    :param lane: index of the lane, 0 to 7.
     :param q, row: (7,) the posture and the row.
     """
     aim = 0.0
@@ -114,8 +120,10 @@ def place_across(numbers, lane, q, row):
 @inline_kernel
 def place_holding(numbers, lane, q, joint):
     """
-    Put a posture into a lane, with the seventh equation that a joint keeps its value.
+    Put a posture into a lane, with the seventh equation that one joint keeps its value.
 
+    :param numbers: (8 NUMBERS,) rows of eight numbers, one for each lane; Q, ROW and AIM of the lane are written.
+    :param lane: index of the lane, 0 to 7.
     :param q: (7,) the posture.
     :param joint: index of the joint.
     """
@@ -167,8 +175,8 @@ def solve_equations(numbers):
     """
     Write the Newton step and the unit tangent of eight systems of equations, whose Jacobian and error are given.
 
-    Also write SIZE (length of the step), LEAST_DIAGONAL (least diagonal of the factor L), ALONG (row . tangent) and SIGN
-    (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
+    Also write SIZE (length of the step), LEAST_DIAGONAL (least diagonal of the factor L), ALONG (row . tangent) and
+    SIGN (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
 
     :param numbers: (8 NUMBERS,) with J, the six errors ERROR, the postures Q, and ROW and AIM of their seventh
         equations row . q = aim.
@@ -201,7 +209,7 @@ def inverse_norm(numbers):
     """
     Return the Frobenius norm of the pseudoinverse of the Jacobian J, in eight lanes.
 
-    :param numbers: after :func:`solve_equations`; its errors are overwritten.
+    :param numbers: (8 NUMBERS,) after :func:`solve_equations`; its errors are overwritten.
     """
     square = lanes.spread(0.0)
     for column in range(ROWS):
@@ -219,9 +227,10 @@ def inverse_norm(numbers):
 @kernel
 def _write_equations(c, numbers):
     """
-    Write into ``numbers`` the Jacobian and the error at the tip of the eight postures that it contains at Q.
+    Write into ``numbers`` the Jacobian and the pose error of the tip at the eight postures that it contains at Q.
 
-    :param c: from :func:`curve_points.open_curve`.
+    :param c: from :func:`curve_points.open_curve`: chain and target.
+    :param numbers: (8 NUMBERS,) rows of eight numbers, one for each posture.
     """
     area = vector(numbers, LANES * Q, LANES * N)
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
@@ -238,6 +247,8 @@ def _reflect(numbers, row):
     Reflect Jacobian row ``row`` so that only its diagonal entry is left; return this entry of L in eight lanes.
 
     The rows below are reflected, too. The vector of the reflection replaces the row, its factor is stored at FACTOR.
+
+    :param numbers: (8 NUMBERS,) in which the rows before ``row`` are reflected already.
     """
     square = lanes.spread(0.0)
     for k in range(row, N):

@@ -21,7 +21,8 @@ Method
 
 Degeneracies
 ------------
-As in :mod:`trace`.
+As in :mod:`trace`: a given posture that no curve is seen to pass starts a new curve, and at singular postures curves
+end.
 
 Cost
 ----
@@ -82,7 +83,7 @@ class Lanes(NamedTuple):
     A lane follows one direction of a curve. Its phase is IDLE; START, at the first posture; STEP, towards the next
     knot; or LAND, towards a joint limit. ``state`` belongs to the lanes, ``curves`` to the curves, ``numbers`` to the
     equations. ``joints`` has the given postures for comparison, ``limits`` the joint limits. ``knots`` has the knots of
-    unfinished curves, ``out`` the knots of finished curves.
+    unfinished curves, ``out`` the knots of finished curves. A knot is a stored posture with tangent and arc length.
     """
 
     scratch: Annotated[Floats, 'cp.scratch_size()']
@@ -104,7 +105,9 @@ class Lanes(NamedTuple):
     seeds: np.ndarray
     """(size, 7) given postures; they reach the pose within the limits."""
     is_done: np.ndarray
-    """(size,) integers: FOLLOWED and more for postures that a followed curve has passed, 1 if a finished one has, else 0."""
+    """
+    (size,) integers of the given postures: 1 if a finished curve passes it, FOLLOWED + i for an open curve i, else 0.
+    """
     curve: cp.Curve
     """The chain, the pose, and scratch for points of a curve."""
 
@@ -119,10 +122,12 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     """
     Write the curves through given postures, each curve once; return their number, -1 if their knots do not fit.
 
+    A given posture that is not seen on a followed curve starts another curve.
+
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param ints, reals: the plan of seven joints with the limits.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param seeds: (m, 7) given postures; those that do not reach the pose give no curve.
     :param is_done: (m,) integers, in and out. The caller sets 0 for postures to follow; the kernel sets 1 for postures
         that a curve has passed or that do not reach the pose.
@@ -162,7 +167,12 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
 
 @inline_kernel
 def _open(knots, ints, reals, target, seeds, is_done, free, work):
-    """Return the arrays in the scratch as :class:`Lanes`, with every lane idle; for arguments see :func:`follow`."""
+    """
+    Return the arrays of a new search as a :class:`Lanes` of views of ``work``, with every lane idle.
+
+    :param knots, ints, reals, target, seeds, is_done, free, work: output, arm, pose, given postures and scratch, as for
+        :func:`follow`.
+    """
     c, size = cp.open_curve(ints, reals, target, free, work), seeds.shape[0]
     run = _view(work, size, knots, seeds, is_done, c)
     joints, limits = run.joints, run.limits
@@ -181,7 +191,9 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @inline_kernel
 def _partial(run):
-    """Return the trace on the table of unfinished curves as a :class:`trace.Tracing`."""
+    """
+    Return the unfinished curves of ``run`` as a :class:`trace.Tracing`, so that functions of :mod:`trace` work on them.
+    """
     return trace.Tracing(run.knots, run.seeds, run.is_done, run.curve)
 
 
@@ -190,8 +202,10 @@ def _begin(run, lane):
     """
     Let an idle lane start a new curve at a given posture that is on no curve yet.
 
-    The mark of the posture in ``is_done`` becomes FOLLOWED plus the index of the new curve.
+    The posture's number in ``is_done`` becomes FOLLOWED plus the index of the new curve.
 
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane.
     :returns: False if all given postures are on a curve already.
     """
     c, is_done, count = run.curve, run.is_done, run.seeds.shape[0]
@@ -217,7 +231,9 @@ def _take_second(run, lane):
     """
     Let an idle lane follow the second direction of some curve that only one lane follows.
 
-    :returns: False if all curves have both directions followed already.
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane.
+    :returns: False if both directions of all curves are followed already; then the lane stays idle.
     """
     for curve in range(LANES):
         if run.curves[curve, SEED] != NONE and run.curves[curve, DIRECTION_STATES + 1] == OPEN:
@@ -232,6 +248,9 @@ def _follow_second(run, lane, number):
     Let a lane follow curve ``number`` from its first posture in the second direction.
 
     Up to three knots of the first direction are copied, reversed, so that the first prediction is good.
+
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane.
     """
     knots, curve, state = run.knots, run.curves[number], run.state[lane]
     base = 2 * number * MOST_LANE_KNOTS
@@ -290,7 +309,11 @@ def _advance(run, lane, first):
 
 @inline_kernel
 def _reaches(run, lane):
-    """Return whether the posture of a lane reaches the pose: the norm of its error is at most REACHED."""
+    """
+    Return whether the posture of a lane reaches the pose: the norm of its pose error is at most REACHED.
+
+    :param run: a :class:`Lanes` with solved equations.
+    """
     square = 0.0
     for row in range(lp.ROWS):
         square += lp.number_of(run.numbers, lp.ERROR + row, lane) ** 2
@@ -300,9 +323,12 @@ def _reaches(run, lane):
 @inline_kernel
 def _is_good(run, lane):
     """
-    Count a Newton step of a lane; return False if it is too long or there are too many steps.
+    Count a Newton step of a lane; return False if the step is too long or there are too many steps.
 
     The length of the first step of a prediction is stored as MISS, the prediction's error.
+
+    :param run: a :class:`Lanes` with solved equations.
+    :param lane: index of the lane.
     """
     state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
     state[COUNT] += 1.0
@@ -320,6 +346,8 @@ def _write_first(run, lane):
     Store the posture at which a lane has started as the first knot of its curve, and choose the direction of the lane.
 
     The lane goes against the solved tangent; the second direction is open for another lane.
+
+    :param run: a :class:`Lanes` with solved equations.
     """
     state, number = run.state[lane], int(run.state[lane, CURVE])
     knots, curve, row = run.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
@@ -346,7 +374,12 @@ def _table_of(state):
 
 @kernel
 def _predict(run, lane):
-    """Put into a lane the posture that is predicted one step after its last knot; the next Newton steps start there."""
+    """
+    Put into a lane the posture that is predicted one step after its last knot; the next Newton steps start there.
+
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane; its phase becomes STEP.
+    """
     state, q, row = run.state[lane], run.curve.q, int(run.state[lane, ROW])
     trace.write_prediction(q, _partial(run), row, _table_of(state), state[WIDTH])
     lp.place_across(run.numbers, lane, q, run.knots[row, TANGENT:])
@@ -358,10 +391,12 @@ def _shorten(run, lane, first, factor):
     """
     Multiply the step length of a lane by ``factor`` and predict again from its last knot.
 
-    If the step gets too short, :mod:`trace` follows the whole curve instead.
+    If the step gets too short, :mod:`trace` follows the whole curve instead and finishes it.
 
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane.
     :param first: row of the output where a finished curve is written.
-    :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
+    :returns: number of knots of a finished curve; 0 if it is not finished, -1 if the knots do not fit.
     """
     run.state[lane, WIDTH] *= factor
     if not run.state[lane, WIDTH] >= trace.SHORTEST_ARC_STEP:
@@ -373,13 +408,15 @@ def _shorten(run, lane, first, factor):
 @kernel
 def _meet_limit(run, lane, first):
     """
-    Store the posture at which a lane has arrived after its last knot, and check the limits on this segment.
+    Store the posture at which a lane has arrived after its last knot, and check the limits between both.
 
     If a joint passes a limit, the lane aims at the posture on the limit. If a joint peaks near a limit, the step is
     shortened. Otherwise the knot is kept.
 
+    :param run: a :class:`Lanes` with solved equations.
+    :param lane: index of the lane.
     :param first: row of the output where a finished curve is written.
-    :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
+    :returns: number of knots of a finished curve; 0 if it is not finished, -1 if the knots do not fit.
     """
     state, knots, numbers, c = run.state[lane], run.knots, run.numbers, run.curve
     row = int(state[ROW])
@@ -411,8 +448,9 @@ def _comes_near_limit(run, row, width, miss):
     """
     Return whether the cubic of some joint may come near a limit between knot ``row`` and the next.
 
+    :param run: a :class:`Lanes` with the knots and the limits.
     :param width: length of the segment, the curve between two neighbouring knots [rad].
-    :param miss: error of the prediction of its last knot; it widens the margin.
+    :param miss: error of the prediction of its last knot [rad]; it widens the margin.
     """
     first, last = run.knots[row], run.knots[row + 1]
     a, b = lanes.load(first, 0), lanes.load(last, 0)
@@ -431,6 +469,8 @@ def _aim_at_limit(run, lane, width, share, joint, side):
     """
     Let a lane solve for the posture at which a joint is exactly on a limit that its last step has passed.
 
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane; its phase becomes LAND.
     :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param share: share of the segment, 0 to 1, at which the limit is passed.
     :param joint, side: index of the joint; 1 for its upper limit, -1 for its lower limit.
@@ -452,10 +492,12 @@ def _keep_knot(run, lane, first, width, kind):
     Then the lane begins its next step. If its direction has ended, it becomes idle or takes the second direction. A
     curve with both directions finished is written to the output.
 
+    :param run: a :class:`Lanes` with solved equations.
+    :param lane: index of the lane.
     :param first: row of the output where a finished curve is written.
-    :param width: length of the last segment.
+    :param width: length of the last segment [rad].
     :param kind: kind of the knot, REGULAR or a joint limit.
-    :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
+    :returns: number of knots of a finished curve; 0 if it is not finished, -1 if the knots do not fit.
     """
     state, knots, base = run.state[lane], run.knots, _table_of(run.state[lane])
     number, direction, row = int(state[CURVE]), int(state[DIRECTION]), int(state[ROW])
@@ -493,8 +535,11 @@ def _cross_off(run, lane, row):
     """
     Mark the given postures between knots ``row`` and ``row + 1`` as passed by the lane's curve.
 
-    If another curve that is being followed has marked one of them, both are the same curve, so the other one is
+    If another curve that is being followed has passed one of them, both are the same curve, so the other curve is
     dropped.
+
+    :param run: a :class:`Lanes`, whose ``is_done`` has the marks.
+    :param lane: index of the lane.
     """
     knots, mark, held = run.knots, FOLLOWED + int(run.state[lane, CURVE]), run.curve.held
     is_done, width = run.is_done, knots[row + 1, ARC] - knots[row, ARC]
@@ -522,6 +567,8 @@ def _fit_segment(run, row, k, start, aside):
     Return a bit mask of eight given postures, from number ``start`` on, whose joint ``k`` fits a segment.
 
     The joint must lie between its values at knots ``row`` and ``row + 1``, give or take ``aside`` [rad or m].
+
+    :param run: a :class:`Lanes` with the knots and the given postures.
     """
     knots, c = run.knots, run.curve
     before, after = knots[row, k], knots[row + 1, k]
@@ -535,8 +582,9 @@ def _fit_segment(run, row, k, start, aside):
 @kernel
 def _replace_marks(run, mark, new):
     """
-    Replace a mark of given postures in ``is_done`` by another one.
+    Replace a mark of given postures by another mark; a mark is their number in ``is_done``.
 
+    :param run: a :class:`Lanes`.
     :param mark: the mark to replace.
     :param new: the new mark. With 0, segments are tested against the postures again; with any other mark they are not.
     """
@@ -549,7 +597,12 @@ def _replace_marks(run, mark, new):
 
 @inline_kernel
 def _look_at(run, seed, is_open):
-    """Set whether further segments are tested against given posture ``seed`` (``is_open``)."""
+    """
+    Set whether further segments are tested against the given posture with index ``seed``.
+
+    :param run: a :class:`Lanes`.
+    :param is_open: True lets segments be tested against it.
+    """
     held = run.curve.held
     value = run.seeds[seed, held] if is_open else math.nan
     run.joints[held, seed] = value
@@ -560,9 +613,10 @@ def _drop(run, curve, new):
     """
     Stop following a curve: make its lanes idle, free its place, and change the marks of the postures on it.
 
+    :param run: a :class:`Lanes`.
     :param curve: index of the curve.
-    :param new: new mark of its postures in ``is_done``: 0 lets other curves begin there, 1 marks them as passed; or
-        the mark of another curve.
+    :param new: new mark of its postures in ``is_done``: 0 lets other curves begin there, 1 marks them as passed; or the
+        mark of another curve, FOLLOWED plus its index.
     """
     _replace_marks(run, FOLLOWED + curve, new)
     run.curves[curve, SEED] = NONE
@@ -576,6 +630,7 @@ def _finish(run, curve, first, begin, last, more, end):
     """
     Append a finished curve to the output and free its place; return its number of knots, -1 if they do not fit.
 
+    :param run: a :class:`Lanes`.
     :param curve: index of the curve.
     :param first: first row of the output to write.
     :param begin, last: rows of its first part in the table of the lanes.
@@ -603,6 +658,8 @@ def _leave(run, lane, first):
 
     Other curves that began at a posture on it are dropped.
 
+    :param run: a :class:`Lanes`.
+    :param lane: index of the lane.
     :param first: first row of the output to write.
     :returns: number of knots, -1 if they do not fit.
     """

@@ -3,8 +3,8 @@ Find curves on which seven joints keep a pose, within the limits, by one call of
 
 Problem
 -------
-As in :mod:`lane_trace`, but without given postures. The arm must fit exactly a class whose kernel solves eight values
-of the held joint at once.
+Only a pose is given. Find postures that reach it, and follow the curves through them. The arm must fit exactly a class
+whose kernel solves eight values of the held joint at once.
 
 Solutions
 ---------
@@ -12,11 +12,13 @@ The curves within limits that pass a scanned value of the held joint, and curves
 
 Method
 ------
-Candidates come from :mod:`held_search` without certification, because following a curve certifies them, too.
+Candidates come from :mod:`held_search` without certification, because following a curve with :mod:`lane_trace`
+certifies them, too.
 
 Degeneracies
 ------------
-As in :mod:`arcs` and in :mod:`lane_trace`. If no candidate is found, the caller uses slower methods.
+As in :mod:`arcs` and in :mod:`lane_trace`: short curves between scanned values may be missed. If no candidate is found,
+the caller uses slower methods.
 
 Cost
 ----
@@ -44,6 +46,8 @@ def find(
     """
     Write the curves of a pose within the limits to which sampled values of the held joint lead; return their number.
 
+    Short curves between the sampled values may be missed.
+
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
@@ -51,8 +55,9 @@ def find(
     :param is_done: (m,) integers, scratch.
     :param free: (7,) indices of the joints: 0 to 6.
     :param curve_work: (lane_trace.scratch_size(len(seeds)),) scratch.
-    :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: as for
-        :func:`held_search.search`; the seed must be unset, and TRIED becomes the number of postures in ``seeds``.
+    :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: plan of the arm, pose
+        and scratch of the search for candidates, as for :func:`held_search.search`; the seed must be unset, and TRIED
+        becomes the number of postures in ``seeds``.
     :returns: number of curves; -1 if their knots do not fit; NOT_RIGID (-2) if the pose is not a rigid transform;
         TOO_FAR (-3) if the pose is proved to be out of reach.
     """

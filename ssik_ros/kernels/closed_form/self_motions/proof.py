@@ -92,9 +92,9 @@ class Proving(NamedTuple):
     """
     Arrays of a running proof that knots lie on curves.
 
-    A lane proves one segment after another by a chain of balls around points of the segment. In each ball the
-    solutions form one arc. ``state`` and ``numbers`` belong to the eight lanes. ``knots`` and ``goes_on`` (0 for the last
-    knot of a curve) are the curves; ``seeds`` the given postures, ``is_on`` 1 for those that are proved to lie on a curve.
+    A lane proves one segment after another by a chain of balls around points of the segment. In each ball the solutions
+    form one arc. ``state`` and ``numbers`` belong to the eight lanes. ``knots`` and ``goes_on`` (0 for the last knot of
+    a curve) are the curves; ``seeds`` the given postures, ``is_on`` 1 for those that are proved to lie on a curve.
     ``bound`` and ``curve`` define the equations.
     """
 
@@ -128,21 +128,23 @@ _view = SCRATCH.kernel('_view')
 @kernel
 def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     """
-    Prove that neighbouring knots are joined by curves, and mark the given postures that are proved to lie on them.
+    Try to prove that neighbouring knots are joined by curves, and mark the given postures proved to lie on these.
 
-    :param is_on: (m,) integers out: 1 for postures that lie on a curve, else 0.
+    A knot is a stored posture of a curve on which seven joints keep a pose.
+
+    :param is_on: (m,) integers out: 1 for postures that are proved to lie on a curve, else 0.
     :param knots: (k, segments.COLUMNS) knots of all curves in turn, postures with tangent and arc length.
     :param goes_on: (k,) integers: 0 for the last knot of each curve, else 1.
     :param seeds: (m, 7) given postures.
     :param bound: (BOUND,) numbers that define the six functions that vanish at solutions. JOINT is the joint whose axis
-        has the compared point, ALONG the place of the point on that axis [m], LENGTH the length that counts as one
+        has the compared point, ALONG the place of the point on that axis [m]. LENGTH is the length that counts as one
         radian [m]. BEND is a bound on the second derivative of the functions.
     :param ints, reals: the plan of seven joints.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(m),) scratch.
-    :returns: -1 if all segments are proved; otherwise the row of the first knot of a segment that is not. The proof
-        also ends so after MOST_ROUNDS rounds.
+    :returns: -1 if all segments are proved; otherwise the row of the first knot of a segment at which the proof failed.
+        After MOST_ROUNDS rounds the proof is given up; then the row is any row.
     """
     run = _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work)
     row = 0
@@ -171,7 +173,8 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     """
     Return a :class:`Proving` of views of the scratch, with every lane idle; ``is_on`` is set to 0.
 
-    Arguments are as for :func:`prove`.
+    :param is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work: output, curves, given postures, arm,
+        pose and scratch, as for :func:`prove`.
     """
     c, size = cp.open_curve(ints, reals, target, free, work), seeds.shape[0]
     run = _view(work, size, is_on, seeds, knots, goes_on, c, bound)
@@ -191,9 +194,11 @@ def _aim(run, lane, share):
     """
     Put the posture at a share of a segment's cubic into a lane, with a seventh equation across the cubic.
 
-    If the lane's knot is the last one of its curve, the posture of this knot is used.
+    If the lane's knot is the last knot of its curve, the posture of this knot is used.
 
-    :param share: 0 at the first knot of the segment, 1 at the second one.
+    :param run: a :class:`Proving`.
+    :param lane: index of the lane, whose ROW is the first knot of the segment.
+    :param share: 0 at the first knot of the segment, 1 at the second knot.
     """
     state, knots, c = run.state[lane], run.knots, run.curve
     row = int(state[ROW])
@@ -294,6 +299,8 @@ def _come_closer(run, lane):
     """
     Let a lane try a point nearer to the centre of its last ball.
 
+    :param run: a :class:`Proving`.
+    :param lane: index of the lane.
     :returns: False, so that the proof fails, if the lane has no ball yet or the distance gets below LEAST_RADIUS.
     """
     state, row = run.state[lane], int(run.state[lane, ROW])
@@ -313,6 +320,8 @@ def _is_joined(run, lane, reach, low):
 
     In each ball the solutions form one arc; both balls must share a solution.
 
+    :param run: a :class:`Proving` with the new posture in the lane.
+    :param lane: index of the lane.
     :param reach: radius of the new ball [rad].
     :param low: largest distance of a solution from the centre of the new ball [rad].
     """
@@ -334,6 +343,9 @@ def _mark(run, state):
     """
     Set ``is_on`` to 1 for the given postures inside the last ball of a lane.
 
+    A posture counts as inside up to INSIDE_SHARE of the radius.
+
+    :param run: a :class:`Proving`.
     :param state: (STATE,) numbers of the lane.
     """
     c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds

@@ -58,7 +58,7 @@ class ReadoutScratch(NamedTuple):
     curve: Annotated[Floats, 'cp.scratch_size()']
     """Scratch of :mod:`curve_points`."""
     aim: Annotated[Floats, N]
-    """Posture to which the nearest one is searched for."""
+    """Given posture, at windings nearest to a segment; the nearest posture to it is searched for."""
 
 
 SCRATCH = Memory(ReadoutScratch, '', globals())
@@ -75,10 +75,10 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
 
     :param out: (m, 7) out.
     :param errors: (m, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.
-    :param arcs: (m,) arc lengths [rad], clipped to the curve.
+    :param arcs: (m,) arc lengths from the first knot [rad], clipped to the curve.
     :param knots: (k, segments.COLUMNS) knots of the curve: postures with tangent and arc length.
     :param ints, reals: the plan of seven joints.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
@@ -99,7 +99,11 @@ def _segment_of(knots, arc):
     """
     Return the row of the first knot of the segment that contains an arc length; 0 for a curve of one knot.
 
-    An arc length beyond the curve belongs to the first or the last segment.
+    A segment is the curve between two neighbouring knots. An arc length beyond the curve belongs to the first or the
+    last segment.
+
+    :param knots: (k, segments.COLUMNS) knots of a curve.
+    :param arc: the arc length [rad].
     """
     low, high = 0, knots.shape[0] - 1
     while high - low > 1:
@@ -116,7 +120,10 @@ def _read(c, q, knots, arc):
     """
     Write into q (7,) the posture at an arc length, moved onto the curve, and its unit tangent into ``c.tangent``.
 
+    If Newton's method fails, q is not exact.
+
     :param c: from :func:`curve_points.open_curve`.
+    :param knots: (k, segments.COLUMNS) knots of the curve.
     :param arc: arc length [rad], clipped to the curve.
     """
     row = _segment_of(knots, arc)
@@ -132,13 +139,14 @@ def _read(c, q, knots, arc):
 @kernel
 def _read_share(c, q, knots, row, width, share):
     """
-    Write into q the posture at a share of a segment, moved onto the curve, and its tangent into ``c.tangent``.
+    Write into q (7,) the posture at a share of a segment, moved onto the curve; also write its tangent.
 
-    A joint that is beyond its limit by less than MISSED_PEAK is put on the limit.
+    A joint that is beyond its limit by less than MISSED_PEAK is put on the limit. If Newton's method fails, q is not
+    exact.
 
-    :param c: from :func:`curve_points.open_curve`.
+    :param c: from :func:`curve_points.open_curve`; the unit tangent is written into ``c.tangent``.
     :param knots, row: knots of the curve, and the first row of the segment.
-    :param width, share: length of the segment, and share of it, 0 to 1.
+    :param width, share: length of the segment [rad], and share of it, 0 to 1.
     """
     segments.write_point(q, knots, row, row + 1, width, share)
     segments.write_slope(c.row, knots, row, row + 1, width, share)
@@ -164,13 +172,15 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
     """
     Write the posture of a curve nearest to a given posture; return its arc length [rad].
 
-    The distance is Euclidean over the first ``count`` joints. Angles of joints without limits are compared modulo 2
-    pi.
+    The distance is Euclidean over the first ``count`` joints. Angles of joints without limits are compared modulo 2 pi.
+    On each segment between two knots one minimum of the distance is examined. A nearer posture may be missed if the
+    distance has several minima on a segment.
 
     :param q: (7,) out.
+    :param knots: (k, segments.COLUMNS) knots of the curve: postures with tangent and arc length.
     :param posture: (7,) given posture.
     :param count: number of leading joints in the distance.
-    :param knots, ints, reals, target, free, work: as for :func:`write_postures`.
+    :param ints, reals, target, free, work: arm, target pose and scratch, as for :func:`write_postures`.
     """
     room = _view(work)
     c, aim = cp.open_curve(ints, reals, target, free, room.curve), room.aim
@@ -227,7 +237,11 @@ def _nearest_on_cubic(knots, row, width, aim, count):
     """
     Return the share, 0 to 1, at which the cubic of a segment is nearest to the posture ``aim``.
 
-    :param row, width: row of the segment's first knot, and length of the segment.
+    If the distance has several minima on the cubic, it is one of them.
+
+    :param knots: knots of the curve.
+    :param row, width: row of the segment's first knot, and length of the segment [rad].
+    :param aim: (7,) the posture.
     :param count: number of leading joints in the distance.
     """
     low, high = 0.0, 1.0
@@ -249,7 +263,9 @@ def _rate(knots, row, width, share, aim, count):
     """
     Return half the derivative, by the share, of the squared distance between a cubic and the posture ``aim``.
 
-    :param row, width: row of the segment's first knot, and length of the segment.
+    :param knots: knots of the curve.
+    :param row, width: row of the segment's first knot, and length of the segment [rad].
+    :param share: place on the cubic, 0 to 1.
     :param count: number of leading joints in the distance.
     """
     total = 0.0
@@ -262,11 +278,14 @@ def _rate(knots, row, width, share, aim, count):
 @kernel
 def _true_rate(c, q, knots, row, width, share, aim, count):
     """
-    Return the rate at which the distance of the curve from the posture ``aim`` grows at a share of a segment.
+    Return the derivative of half the squared distance of the curve from ``aim``, by arc length, at a share.
 
-    This is the scalar product of the unit tangent and q - ``aim``. The posture q at the share, moved onto the curve,
-    and the tangent, in ``c.tangent``, are written.
+    This is the scalar product of the unit tangent and q - ``aim``. The posture q (7,) at the share of the segment,
+    moved onto the curve, and the tangent, in ``c.tangent``, are written.
 
+    :param c: from :func:`curve_points.open_curve`.
+    :param knots, row, width, share: knots, the segment and the share, as for :func:`_read_share`.
+    :param aim: (7,) the given posture.
     :param count: number of leading joints in the product.
     """
     _read_share(c, q, knots, row, width, share)
@@ -279,12 +298,16 @@ def _true_rate(c, q, knots, row, width, share, aim, count):
 @kernel
 def _refine(c, q, knots, row, width, share, aim, count):
     """
-    Find the posture on the curve nearest to the posture ``aim``, near a share of a segment; return its share.
+    Find a posture on the curve with the least distance from ``aim``, near a share of a segment; return its share.
 
-    The search stays within the segment, shares 0 to 1.
+    The search stays within the segment, shares 0 to 1. If the distance falls up to an end of it, this end is the
+    result.
 
+    :param c: from :func:`curve_points.open_curve`.
     :param q: (7,) out: the nearest posture.
+    :param knots, row, width: knots, first row of the segment, and its length [rad].
     :param share: first guess, such as the nearest point of the cubic.
+    :param aim: (7,) the given posture.
     :param count: number of leading joints in the distance.
     """
     half, f_low, f_high, low, high = 0.02, 1.0, -1.0, share, share

@@ -2,9 +2,9 @@
 Evaluate the cubic between two neighbouring knots, the stored postures of a curve on which seven joints keep a pose.
 
 A knot is a row of numbers: seven joints, unit tangent (TANGENT), arc length (ARC), kind (KIND) and LEAST_PIVOT. The
-last is the least pivot of the Jacobian with one joint held, which is small near other curves. Angles are continuous
-along a curve, so joints without limits may leave (-pi, pi]. A share gives a place on a segment: 0 at its first knot, 1
-at its second one.
+last is the least pivot of the Jacobian with one joint held, which is small near other curves. A segment is the curve
+between two neighbouring knots. A share gives a place on a segment: 0 at its first knot, 1 at its second knot. Angles
+are continuous along a curve, so joints without limits may leave (-pi, pi].
 """
 
 import math
@@ -26,7 +26,11 @@ is the same as a share of the prediction's error, which exceeds the error of the
 
 @inline_kernel
 def chord_of(knots, a, b):
-    """Return the Euclidean distance in joint space of the knots in rows a and b [rad]."""
+    """
+    Return the Euclidean distance in joint space of the knots in rows a and b [rad].
+
+    :param knots: (., COLUMNS) knots of a curve: stored postures.
+    """
     total = 0.0
     for k in range(N):
         total += (knots[b, k] - knots[a, k]) ** 2
@@ -68,7 +72,12 @@ def joint_at(knots, a, b, width, u, k):
 
 @inline_kernel
 def slope_at(knots, a, b, width, u, k):
-    """Return the derivative of joint ``k`` on the cubic from knot a to b with respect to the share u, 0 to 1."""
+    """
+    Return the derivative of joint ``k`` on the cubic from knot a to knot b with respect to the share u, 0 to 1.
+
+    :param knots, a, b: table of knots, and the rows of both knots.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
+    """
     v = 1.0 - u
     p, q = knots[a, k], knots[b, k]
     m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
@@ -80,8 +89,10 @@ def write_point(q, knots, a, b, width, u):
     """
     Write the posture at a share of the cubic between two knots.
 
-    :param q: (7,) out.
-    :param knots, a, b, width, u: as for :func:`joint_at`.
+    :param q: (7,) out [rad or m].
+    :param knots, a, b: table of knots, and the rows of both knots.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
+    :param u: share of the segment, from 0 at a to 1 at b.
     """
     for k in range(N):
         q[k] = joint_at(knots, a, b, width, u, k)
@@ -93,7 +104,9 @@ def write_slope(out, knots, a, b, width, u):
     Write the direction of the cubic between two knots at a share, as a unit vector.
 
     :param out: (7,) out; zeros if the cubic does not move at this share.
-    :param knots, a, b, width, u: as for :func:`joint_at`.
+    :param knots, a, b: table of knots, and the rows of both knots.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
+    :param u: share of the segment, from 0 at a to 1 at b.
     """
     size = 0.0
     for k in range(N):
@@ -107,8 +120,12 @@ def write_slope(out, knots, a, b, width, u):
 @kernel
 def peak(knots, a, b, width, k, side):
     """
-    Return the share, 0 to 1, at which a joint's cubic has its maximum or minimum inside a segment, -1 if it has none.
+    Return the share, 0 to 1, at which a joint's cubic has its maximum or minimum inside a segment.
 
+    The result is -1 if the slopes at both ends show no maximum (or minimum) between them.
+
+    :param knots, a, b: table of knots, and the rows of both knots.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param k: index of the joint.
     :param side: 1 for the maximum, -1 for the minimum.
     """
@@ -132,6 +149,9 @@ def highest(knots, a, b, width, k, side):
     Return an upper bound of ``side`` times joint ``k`` on the cubic between knots a and b.
 
     With ``side`` = 1 this bounds the joint from above; with -1 it is minus a lower bound of the joint.
+
+    :param knots, a, b: table of knots, and the rows of both knots.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
     first, last = side * knots[a, k], side * knots[b, k]
     third = side * width / 3.0
@@ -146,7 +166,9 @@ def reach(knots, a, b, width, k, limit, side):
 
     A share is 0 at a and 1 at b. The joint must exceed the limit at b and not at a. The share is accurate to 1e-4.
 
-    :param limit: the limit.
+    :param knots, a, b: table of knots, and the rows of both knots.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
+    :param limit: the limit [rad or m].
     :param side: 1 for an upper limit, -1 for a lower limit.
     """
     low, high = 0.0, 1.0
@@ -177,8 +199,9 @@ def share_of(knots, a, b, q, lower, reach_aside):
     """
     Return the share of the chord between knots a and b that is nearest to a posture, from -0.1 to 1.1.
 
-    The result is -1 if the posture is not near the segment.
+    A share is 0 at a and 1 at b. The result is -1 if the posture is not near the segment.
 
+    :param knots, a, b: table of knots, and the rows of both knots.
     :param q: (7,) the posture.
     :param lower: (7,) lower limits; -inf for joints that are compared modulo 2 pi.
     :param reach_aside: largest distance of the posture from the chord in joint space [rad].

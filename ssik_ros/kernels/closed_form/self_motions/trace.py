@@ -93,7 +93,7 @@ class Tracing(NamedTuple):
 
     A knot is a stored posture of a curve, with tangent and arc length; ``knots`` gets the knots of all curves in turn.
     ``seeds`` (m, 7) are the given postures, and ``is_done`` (m,) is 1 for those that a curve has passed. ``curve`` has
-    the chain and the pose; ``q`` is scratch.
+    the chain and the pose; its posture ``curve.q`` is scratch.
     """
 
     knots: np.ndarray
@@ -110,6 +110,8 @@ class Tracing(NamedTuple):
 def limit_kind(joint, side):
     """
     Return the number for column KIND of a knot, a stored posture of a curve, at which a joint is on its limit.
+
+    It is LIMIT + (2 joint + is_upper + 1) / 32.
 
     :param joint: index of the joint.
     :param side: 1 for its upper limit, -1 for its lower limit.
@@ -175,7 +177,9 @@ def _follow(run, first, sign):
     """
     Follow a curve from the knot in row ``first`` in the direction of its tangent, and write the knots up to its end.
 
-    :param sign: a number with the sign of the determinant of [J; tangent] at ``first``.
+    :param run: a :class:`Tracing`.
+    :param first: row of the knot; the next knots are written after it.
+    :param sign: a number with the sign of the determinant of [J; tangent] at ``first``, with the Jacobian J.
     :returns: (row, kind) of the last knot. The kind is CLOSED; a joint limit; SINGULAR, also after MOST_STEPS steps; or
         FULL if the table is full.
     """
@@ -273,9 +277,11 @@ def _take_step(run, row, first, step):
     """
     Write the knot one step after knot ``row``, and its tangent; return the determinant of [J; tangent] there.
 
-    The determinant is 0 if the step must be shortened: Newton fails, the prediction misses too far, or the tangent
-    turns too much.
+    J is the Jacobian. The determinant is 0 if the step must be shortened: Newton fails, the prediction misses too far,
+    or the tangent turns too much.
 
+    :param run: a :class:`Tracing`.
+    :param row: row of the last knot.
     :param first: row of the first knot of the curve.
     :param step: length of the step [rad].
     """
@@ -298,8 +304,10 @@ def _meet_limit(run, row, width, miss):
     """
     If a joint passes a limit between knot ``row`` and the next, move the next knot to the posture on the limit.
 
-    :param width: length of the segment, the curve between two neighbouring knots [rad].
-    :param miss: error of the prediction of the next knot.
+    :param run: a :class:`Tracing`.
+    :param row: row of the first of both knots.
+    :param width: length of the segment, the curve between both knots [rad].
+    :param miss: error of the prediction of the next knot [rad].
     :returns: (kind, share): kind of the next knot, REGULAR or a joint limit; and a share. A positive share asks for a
         step shortened by this factor, because a joint peaks near its limit or the knot could not be moved.
     """
@@ -370,6 +378,10 @@ def _insert_crossing(run, row):
     """
     Insert a knot of kind CROSSING after ``row``, where the determinant of [J; tangent] changes its sign.
 
+    J is the Jacobian. Another curve crosses there.
+
+    :param run: a :class:`Tracing`.
+    :param row: row of the knot before the crossing.
     :returns: ``row + 2``, the row of the knot that came after ``row`` before.
     """
     knots = run.knots
@@ -396,7 +408,10 @@ def _determinant_at(run, row, width, share):
     """
     Return the determinant of [J; tangent] at a place between knots ``row`` and ``row + 1``; 0 if it is singular.
 
-    :param width: length of the segment between both knots.
+    J is the Jacobian.
+
+    :param run: a :class:`Tracing`.
+    :param width: length of the segment between both knots [rad].
     :param share: place on the segment's cubic, from 0 to 1.
     """
     c = run.curve
@@ -407,7 +422,11 @@ def _determinant_at(run, row, width, share):
 
 @kernel
 def _cross_off(run, row, last):
-    """Set ``is_done`` to 1 for the given postures that lie on the curve between knots ``row`` and ``last``."""
+    """
+    Set ``is_done`` to 1 for the given postures that lie on the curve between knots ``row`` and ``last``.
+
+    :param run: a :class:`Tracing` with the given postures and ``is_done``.
+    """
     held, low = run.curve.held, run.curve.lower
     for a in range(row, last):
         width = run.knots[a + 1, ARC] - run.knots[a, ARC]
@@ -473,9 +492,14 @@ def lies_on(run, a, b, q, width):
 @kernel
 def _gap(run, a, b, q, width, share):
     """
-    Return the distance in joint space between q and the cubic of knots a and b, at a share of the cubic [rad].
+    Return the distance in joint space between q (7,) and the cubic of knots a and b, at a share of the cubic [rad].
 
     The cubic's posture at this share is written into ``run.curve.q``.
+
+    :param run: a :class:`Tracing`.
+    :param a, b: rows of the knots.
+    :param width: length of the segment, the curve between both knots [rad].
+    :param share: place on the cubic, 0 at a, 1 at b.
     """
     segments.write_point(run.curve.q, run.knots, a, b, width, share)
     return _distance(run.curve, q)
@@ -498,7 +522,7 @@ def is_closed(run, row, last, first):
     The windings of its angles stay, and its arc length becomes the length of the closed curve.
 
     :param run: a :class:`Tracing`.
-    :param row, last: first and last row of the segments to examine.
+    :param row, last: the segments between these rows are examined; ``last`` is the last knot of the curve.
     :param first: row of the first knot of the curve.
     """
     knots, low = run.knots, run.curve.lower
