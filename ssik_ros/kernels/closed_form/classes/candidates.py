@@ -4,8 +4,9 @@ Write the candidates of a whole arm by the closed form of its class: joint vecto
 :func:`write_candidates` serves six joints of a class, fewer with prismatic joints, or seven with one joint held at a
 value.
 
-Seven joints with joint L held are six: the joints after joint L are moved by E_L, and G becomes G E_L^-1. For the
-reversed chain, E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
+E_i is the motion of joint i, and G = E_1 ... E_n the motion that all joints together must make. Seven joints with joint
+L held are six: the joints after joint L are moved by E_L, and G becomes G E_L^-1. For the reversed chain, E_6^-1 ...
+E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
@@ -34,7 +35,8 @@ ORIENTATION_FIRST = 4
 OWN_SCRATCH = 94
 """Largest scratch of a class; a plain number, so that an artifact of one class refers to no other class."""
 AT_AXES, AT_POINTS, AT_SPECIAL, AT_MOVED, AT_BACK, AT_TARGET, AT_REST = 0, 18, 36, 42, 54, 66, 78
-"""Places in the scratch: a chain of six joints, motion of the held joint and its inverse, target, scratch of a class."""
+"""Places in the scratch: a chain of six joints, motion of the held joint and its inverse, target, scratch of a
+class."""
 SCRATCH = AT_REST + OWN_SCRATCH
 """Size of the scratch of :func:`write_candidates`: chain, special points, three transforms, and the scratch of the
 class."""
@@ -128,8 +130,8 @@ def write_candidates(
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
-    :returns: (count, is_free): number of candidates; whether the pose hardly determines one of their angles, so that
-        other postures may exist.
+    :returns: (count, is_free): number of candidates, at most 8; whether the pose hardly determines one of their angles,
+        so that other postures may exist. Out of reach, candidates may be written that miss the pose.
     """
     own_axes, own_points = vector(scratch, AT_AXES, 18), vector(scratch, AT_POINTS, 18)
     own_special, rest = vector(scratch, AT_SPECIAL, 6), vector(scratch, AT_REST, OWN_SCRATCH)

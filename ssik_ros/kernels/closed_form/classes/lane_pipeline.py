@@ -1,19 +1,20 @@
 """
-Eight candidates at once: winding of each joint, limits, pose, and distance from the seed.
+Eight candidates at once: choose the windings of their joints, and measure errors and distances from the seed.
 
 :func:`place` chooses windings, :func:`measure` writes the errors, and :func:`write_distances` writes the distances.
 
 Problem
 -------
-Joint vectors from a closed form are given. Choose the windings of their joints, and measure the error between the
-pose of the tip and the target.
+Joint vectors from a closed form are given. Choose the windings of their joints, and measure the error between the pose
+of the tip and the target.
 
 Method
 ------
 1. Choose winding and limit as :mod:`ranking`. This comes first, so that the returned values are the measured ones.
    Values just outside a limit are moved onto it; if the move is too large, the candidate no longer reaches the pose.
-2. FK(q) maps the axes x, y and the origin of M by E_n, then E_(n-1), down to E_1; z = x cross y.
-3. Compute residuals as :mod:`certify`.
+2. FK(q) maps the axes x, y and the origin of M, the tip's pose at zero, by E_n, then E_(n-1), down to E_1; z = x cross
+   y. E_i is the motion of joint i.
+3. Compute residuals as :mod:`certify`, the Frobenius norms of FK(q) - T.
 4. Duplicates differ little in every joint. So every weighted sum of their sines and cosines differs little, too. Two
    such sums for each candidate show which candidates must be compared.
 
@@ -71,10 +72,13 @@ def read_candidates(area, rows, start, count, n):
     """
     Copy the joint values of up to eight candidates into an area, joint by joint; the last one fills unused lanes.
 
+    An area is the array in which eight candidates are measured at once.
+
     :param area: (area_size(n),) out: eight numbers for each joint.
     :param rows: (., n) candidates.
     :param start: index of the first candidate to read.
-    :param count: number of candidates, up to eight.
+    :param count: number of candidates, 1 to 8.
+    :param n: number of joints.
     """
     for lane in range(LANES):
         row = start + min(lane, count - 1)
@@ -123,11 +127,13 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
     The mask is 0 unless ``mode`` is WITHIN_LIMITS. Joints outside by at most FOLD_LIMIT_ROUNDING are moved onto the
     limit, except in mode KEEP_ALL.
 
-    :param area: (area_size(n),) joint values.
+    :param area: (area_size(n),) joint values, eight for each joint.
+    :param n: number of joints.
     :param slides: bit mask of the prismatic joints.
-    :param lower, upper: (n,) limits.
-    :param seed: (n,) preferred joint values, read if ``has_seed``.
-    :param mode: as for :func:`ranking.place`.
+    :param lower, upper: (n,) limits [rad or m]; may be infinite.
+    :param seed: (n,) preferred joint values, read if ``has_seed``; else the winding nearest to (-pi, pi] is preferred.
+    :param mode: WITHIN_LIMITS; KEEP_ALL, which only wraps angles to (-pi, pi]; or WRAP_ONLY, which moves joints into
+        their limits if possible.
     """
     lost = lanes.places() < 0.0
     for k in range(n):
@@ -179,6 +185,8 @@ def _squared_difference(v, array, start, step):
     """
     Return |v - w|^2, in each lane, for a vector w that is stored in an array.
 
+    :param v: vector of three lane values.
+    :param array: the array, one number for each component.
     :param start, step: offset of the first component of w, and distance to the next components.
     """
     a, b, c = v[0] - array[start], v[1] - array[start + step], v[2] - array[start + 2 * step]
@@ -194,8 +202,8 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     sines and cosines that are nearly equal for duplicates.
 
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
-    :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
+    :param target: (12,) T, target pose of the tip: rotation row by row, then translation.
     :param doubtful: residual to write for candidates whose angles are too large to be measured here.
     """
     x = lane_angles.spread_vector((home[0], home[3], home[6]))
@@ -236,8 +244,9 @@ def find_alike(area, n, count, same):
     candidate without a bit surely differs from all others by more than ``same`` in some joint.
 
     :param area: (area_size(n),) after :func:`measure`.
+    :param n: number of joints.
     :param count: number of candidates, up to eight.
-    :param same: largest difference of a joint [rad or m].
+    :param same: largest difference of a joint between duplicates [rad or m].
     """
     mark, other = lanes.load(area, row_of(n, MARK)), lanes.load(area, row_of(n, OTHER_MARK))
     # The weights of all sines, cosines and lengths sum to less than this in either mark.
@@ -254,12 +263,16 @@ def find_alike(area, n, count, same):
 @kernel
 def write_distances(area, seed, n, slides, lower, upper, metric):
     """
-    Write the distances of eight candidates from the seed, as :func:`ranking.distance`.
+    Write the distances of eight candidates from the seed: sums of squared joint differences, or largest differences.
+
+    Revolute joints with two infinite limits are compared modulo 2 pi.
 
     :param area: (area_size(n),) joint values; DISTANCE is written.
-    :param seed, lower, upper: (n,).
+    :param seed: (n,) joint values [rad or m].
+    :param n: number of joints.
     :param slides: bit mask of the prismatic joints.
-    :param metric: as for :func:`ranking.distance`.
+    :param lower, upper: (n,) limits; may be infinite.
+    :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of :mod:`ranking`.
     """
     total = lanes.spread(0.0)
     for k in range(n):

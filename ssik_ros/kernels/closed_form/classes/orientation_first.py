@@ -131,7 +131,7 @@ def _write_row(out, row, axes, points, slides, n, g, turns, count):
     Write one candidate: the given angles of the revolute joints, and the lengths of the prismatic joints for them.
 
     :param out, row: (2, n) candidates, and the row to write.
-    :param axes, points, slides, n, g: as for :func:`solve`.
+    :param axes, points, slides, n, g: the chain and the motion that its joints must make, as for :func:`solve`.
     :param turns: (2, 3) table whose row ``row`` has the angles of the ``count`` revolute joints.
     :param count: number of revolute joints.
     """

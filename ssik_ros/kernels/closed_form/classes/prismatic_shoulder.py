@@ -129,7 +129,9 @@ def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
 @kernel
 def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     """
-    Write rows (q1, q2, q3) that move W to p, for a revolute, prismatic, revolute shoulder; return their number.
+    Write rows (q1, q2, q3) that move W to p, for a revolute, prismatic, revolute shoulder; return their number, 0 to 4.
+
+    Near the edge of reach, rows may miss p slightly.
 
     :param arm: (4, 3) out.
     :param h1, o1, h2, h3, o3: directions and points of the axes.
@@ -171,9 +173,10 @@ def turn_and_slide(out, k, b, g, m, v, c, zeros):
     """
     Write rows (t, s, u) of up to four solutions of R(k, t) (b + s g) = R(m, u) v + c; return their number.
 
-    R(k, t) is the rotation about k by t.
+    R(k, t) is the rotation about k by t. If g is nearly perpendicular to k, four rows are written even if they do not
+    solve the equation. So the caller has to check them.
 
-    :param out: (4, 3) out: angle t, length s, angle u.
+    :param out: (4, 3) out: angle t [rad], length s [m], angle u [rad].
     :param k, m, g: unit axes, and unit direction of the slide.
     :param b, v, c: vectors [m].
     :param zeros: (4,) scratch.
@@ -254,13 +257,15 @@ def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
     """
     Write rows (q1, q2, q3) that move W to p, if the first or last joint of the shoulder is prismatic.
 
+    Beyond the reach, there may be rows that miss p.
+
     :param arm: (4, 3) out.
     :param slides: RRP or PRR.
     :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
     :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
     :param rows: (4, 3) scratch.
     :param zeros: (4,) scratch.
-    :returns: number of rows.
+    :returns: number of rows, 0 to 4.
     """
     first = (-h1[0], -h1[1], -h1[2])
     if slides == RRP:
@@ -314,9 +319,11 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     """
     Write the candidates for given postures of the first three joints: each posture with all its wrists.
 
-    :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
+    :param out: (8, n) out: candidates.
     :param arm: (4, 3) values of the first three joints in its first ``count`` rows.
-    :returns: (count, is_straight): number of candidates, and whether a wrist is straight.
+    :param count: number of these postures.
+    :param axes, slides, n, g, offered, scratch: the chain, its motion and scratch, as for :func:`solve`.
+    :returns: (count, is_free): number of candidates, and whether the pose hardly determines the angles of a wrist.
     """
     wrist, left = matrix(scratch, AT_WRIST, 2, 3), vector(scratch, AT_LEFT, 12)
     written, is_free = 0, False

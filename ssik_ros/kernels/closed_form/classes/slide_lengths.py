@@ -53,7 +53,7 @@ def solve_three(a, b, c, r):
     """
     Return (outcome, x, y, z) with x a + y b + z c = r, or nearest to it.
 
-    The outcome is EXACT; for coplanar directions it is FREE, and one length is 0.
+    The outcome is EXACT; for coplanar directions it is FREE, and at least one length is 0.
 
     :param a, b, c: unit vectors.
     :param r: the vector to reach.

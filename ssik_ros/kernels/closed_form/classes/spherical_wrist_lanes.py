@@ -23,10 +23,11 @@ SCRATCH = 9 * lanes.HALF_LANES
 @inline_kernel
 def _store_angle(angles, joint, y, x):
     """
-    Store the angle of the vector (x, y), with its sine and cosine, as the angle of one joint in four postures.
+    Store the angle atan2(y, x), with its sine and cosine, as the angle of one joint in four postures.
 
     :param angles: (SCRATCH,) out: four lanes for each number.
     :param joint: index of the joint, 0 to 2.
+    :param y, x: numbers in four lanes.
     :returns: (sine, cosine) of the angle, in four lanes each.
     """
     s, c = lane_angles.turned_by(y, x)
@@ -42,7 +43,6 @@ def _load_angle(angles, joint):
     Return (sine, cosine) of one joint in four postures, in four lanes each.
 
     :param angles: (SCRATCH,) with the angle, from :func:`_store_angle`.
-
     :param joint: index of the joint, 0 to 2.
     """
     return (
@@ -93,8 +93,11 @@ def spread_arm(angles, arm, count):
     """
     Write given values of joints 1 to 3 of up to four postures into lanes, with their sines and cosines.
 
+    With fewer than four postures, the other lanes repeat the last one.
+
     :param angles: (SCRATCH,) out: rows of four: the angles, their sines, their cosines.
-    :param arm: (4, 3) postures of the first three joints in its first ``count`` rows.
+    :param arm: (4, 3) postures of the first three joints in its first ``count`` rows [rad].
+    :param count: number of postures, 1 to 4.
     """
     for k in range(3):
         angle = lane_angles.read_rows(arm, k, count)
@@ -121,9 +124,10 @@ def write_wrists(out, angles, axes, g):
     """
     Complete four postures of joints 1 to 3 by both wrists: write eight candidates and return True.
 
-    If a wrist is nearly straight, nothing is written, and the result is False.
+    If a wrist is nearly straight, nothing is written, and the result is False. Rows 2 i and 2 i + 1 belong to posture
+    i.
 
-    :param out: (8, 6) out: candidates.
+    :param out: (8, 6) out: candidates, not certified.
     :param angles: (SCRATCH,) joints 1 to 3, with sines and cosines, in four lanes; overwritten.
     :param axes: (18,) directions of the six axes, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.

@@ -75,6 +75,8 @@ def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
     """
     Write the two solutions of three parallel joints a, b, c that together make a motion K, into two rows of ``out``.
 
+    If the joints cannot make K, the rows come nearest to it.
+
     :param out: (., 6) candidates; rows ``row`` and ``row + 1``, columns ``first`` to ``first + 2`` are written [rad].
     :param h, oa, ob, oc: common direction, and points of the axes.
     :param sb, sc: 1 if the direction of axis b or c is h, -1 if it is -h.
@@ -168,9 +170,13 @@ def _is_lined_up(h, image):
 @kernel
 def _solve_234(out, axes, points, g, offered, scratch):
     """
-    Write the candidates for axes 2, 3, 4 parallel, one by one; arguments are as for :func:`solve`.
+    Write the candidates for axes 2, 3, 4 parallel, one by one.
 
-    :returns: (count, is_free): number of candidates, and whether the pose hardly determines one of their angles.
+    :param out, axes, points, g, offered, scratch: candidates, chain, its motion, angle for a free joint and scratch, as
+        for
+        :func:`solve`.
+    :returns: (count, is_free): number of candidates, 0 to 8, and whether the pose hardly determines one of their
+        angles.
     """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
@@ -233,8 +239,10 @@ def _solve_234(out, axes, points, g, offered, scratch):
 @kernel
 def _solve_123(out, axes, points, meeting, g, offered):
     """
-    Write the candidates for axes 1, 2, 3 parallel; other arguments are as for :func:`solve`.
+    Write the candidates for axes 1, 2, 3 parallel, one by one.
 
+    :param out, axes, points, g, offered: candidates, chain, its motion and angle for a free joint, as for
+        :func:`solve`.
     :param meeting: point where axes 5 and 6 meet.
     :returns: (8, is_free): number of candidates, and whether the pose hardly determines one of their angles.
     """

@@ -80,6 +80,8 @@ def write_outer(angles, axes, points, g):
     """
     Write the pairs of angles of joints 1 and 5, the outer joints, for which the parallel joints may reach the pose.
 
+    With one to three pairs, the other lanes repeat the last pair.
+
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
@@ -118,11 +120,12 @@ def write_outer(angles, axes, points, g):
 @kernel
 def write_inner(out, angles, axes, points, g):
     """
-    Write eight candidates from four pairs of joints 1 and 5; return False if they are unusable.
+    Write eight candidates from four pairs of joints 1 and 5; return True, or False if they are unusable.
 
-    They are unusable if the wrist of one of them is nearly singular: axis 6 nearly parallel to the parallel axes.
+    They are unusable if the wrist of one of them is nearly singular: axis 6 nearly parallel to the parallel axes. Then
+    nothing is written. Rows 2 i and 2 i + 1 belong to pair i.
 
-    :param out: (8, 6) out: candidates.
+    :param out: (8, 6) out: candidates, not certified.
     :param angles: (SCRATCH,) the angles of joints 1 and 5, with sines and cosines; overwritten.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
