@@ -10,7 +10,8 @@ joint is within its limits. Those values form arcs, which may be narrow or a sin
 
 Solutions
 ---------
-At least one posture on every arc of every branch, unless MOST_TRIED_VALUES tried values are too few.
+At least one posture on every arc of every branch, if the assumption of step 3 holds and MOST_TRIED_VALUES tried values
+are enough.
 
 Method
 ------
@@ -127,6 +128,10 @@ def _interval(places, n, p, a, b, r):
     """
     Return the :class:`Interval` between places a and b, with its width and the inverse distances of its neighbours.
 
+    A place is one tried value of the held joint with its branches.
+
+    :param places: flat table of places, see :mod:`held_branches`.
+    :param n: number of joints.
     :param p, r: place before a, and place after b; p is a, or r is b, at an end of the range.
     """
     width = places[hb.number_at(b, hb.VALUE, n)] - places[hb.number_at(a, hb.VALUE, n)]
@@ -215,6 +220,10 @@ def _rooms(places, n, interval):
 
     The room is 0 if the branch reaches the pose, and minus its pose error if it misses the pose. It is -inf if this was
     not checked. The mask leaves out branches that were not checked at one of both places.
+
+    :param places: flat table of places, see :mod:`held_branches`.
+    :param n: number of joints.
+    :param interval: :class:`Interval` between places a and b, two values of the held joint.
     """
     a = lanes.load(places, hb.row_at(interval.a, n + hb.RESIDUAL_ROW, n))
     b = lanes.load(places, hb.row_at(interval.b, n + hb.RESIDUAL_ROW, n))
@@ -226,8 +235,8 @@ def existing(places, n, interval):
     """
     Return a bit mask of the branches that may reach the pose somewhere between two neighbouring places.
 
-    A place is one tried value of the held joint. A branch is left out if it misses the pose at both places by so much
-    that its slopes exclude a solution in between.
+    A place is one tried value of the held joint. A branch is left out if it misses the pose at both places by too much.
+    Its slopes, with a margin of GROWTH, then exclude a solution in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param n: number of joints.
@@ -250,10 +259,12 @@ def existing(places, n, interval):
 @inline_kernel
 def _stays(start, change, bend, half):
     """
-    Return a mask of the branches on which a joint surely stays within its range between places a and b.
+    Return a mask of the branches on which a joint stays within its range between places a and b.
+
+    It relies on a bound of the joint's deviation from a straight line.
 
     :param start, change: angle at a relative to the middle of the range, and its change to b [rad].
-    :param bend: largest deviation from the chord [rad].
+    :param bend: largest deviation from the chord [rad], from :func:`_step`.
     :param half: half the width of the range [rad].
     """
     there = lanes.greater(lanes.absolute(start), lanes.absolute(start + change))
@@ -267,7 +278,7 @@ def _leaves_once(start, change, before, after, half, is_forward):
 
     The joint must be outside its range at one end of the interval, and must move steadily towards this end.
 
-    :param start, change, before, after: from :func:`_step`.
+    :param start, change, before, after: angle at a and changes of the joint, from :func:`_step`.
     :param half: half the width of the range [rad].
     :param is_forward: mask of the branches that leave from a towards b; all others leave from b towards a.
     """
@@ -283,9 +294,12 @@ def _leaves_once(start, change, before, after, half, is_forward):
 @inline_kernel
 def _staying(places, ranges, n, interval):
     """
-    Return a bit mask of the branches on which all joints surely stay within limits from place a to place b.
+    Return a bit mask of the branches on which all joints stay within limits from place a to place b.
 
-    :param places, ranges, n, interval: as for :func:`is_doubtful`.
+    It relies on the bounds of :func:`_step`, which assume that slopes change little.
+
+    :param places, ranges, n, interval: places, ranges of the joints, number of joints, and the interval, as for
+        :func:`is_doubtful`.
     """
     stays = lanes.places() >= 0.0
     for i in range(int(ranges.limited_count[0])):
@@ -300,8 +314,9 @@ def is_doubtful(places, ranges, n, interval):
     """
     Return whether more values of the held joint must be tried between two neighbouring tried values, the places.
 
-    This is so if a branch whose bit in HIT_BITS is clear at both places may be within limits in between. It is also so
-    if a branch whose bit is set at one or both places may have a further range within limits in between.
+    A branch is hit at a place (its bit in HIT_BITS) if its arc there has a sample. More values are needed if a branch
+    that is hit at neither place may be within limits in between. They are also needed if a branch that is hit may have
+    a further arc in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: a :class:`held_branches.Ranges`.
@@ -354,9 +369,13 @@ def is_doubtful(places, ranges, n, interval):
 @kernel
 def bridge(places, ranges, n, p, a, b, r, wanted):
     """
-    Return a bit mask of the branches that are within the limits at place a, at place b, and surely between them.
+    Return a bit mask of the branches that are within the limits at place a, at place b, and probably between them.
 
-    :param places, ranges, n: as for :func:`is_doubtful`.
+    A place is one tried value of the held joint. Between the places the bounds of :func:`_step` decide.
+
+    :param places: flat table of places, see :mod:`held_branches`.
+    :param ranges: a :class:`held_branches.Ranges`.
+    :param n: number of joints.
     :param p, a, b, r: four consecutive places, as in :class:`Interval`.
     :param wanted: bit mask of the branches to examine; other branches are never returned.
     """
@@ -374,7 +393,7 @@ def _inherit(places, ranges, n, p, a, b, r, other):
 
     A branch is hit at a place if its arc through this place has a sample already.
 
-    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param places, ranges, n: places, ranges of the joints, and number of joints, as for :func:`is_doubtful`.
     :param p, a, b, r: four consecutive places, as in :class:`Interval`.
     :param other: a or b, the end whose hits are read. HIT_BITS of the opposite end is written.
     """
@@ -407,11 +426,11 @@ def choose_values(places, ranges, n, pending, stack, size, values):
     """
     Take intervals from the stack until eight of them may hide an arc, and write the values to try inside these.
 
-    Intervals that hide nothing are dropped. If a doubtful interval is narrower than NARROWEST_ARC, candidates at both
-    its ends are appended to ``pending``, and certification decides. As eight values cost as much as one, fewer
-    intervals get more values each.
+    An interval lies between two neighbouring tried values of the held joint. Intervals that hide nothing are dropped.
+    If a doubtful interval is narrower than NARROWEST_ARC, candidates at both its ends are appended to ``pending``, and
+    certification decides. As eight values cost as much as one, fewer intervals get more values each.
 
-    :param places, ranges, n: as for :func:`is_doubtful`.
+    :param places, ranges, n: places, ranges of the joints, and number of joints, as for :func:`is_doubtful`.
     :param pending: table of candidates that wait for certification, as for :func:`held_branches.keep_place`.
     :param stack: (stack_size(last),) from :func:`push_scanned`. The taken intervals are copied to its beginning.
     :param size: number of intervals on the stack.
@@ -452,7 +471,9 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
     A place is one tried value of the held joint. The new places are linked in the order of their values. Branches there
     that are within limits, and whose arc has no candidate yet, are appended to ``pending``.
 
-    :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
+    :param places, ranges, n, pending, stack, size: places, ranges, number of joints, waiting candidates and stack, as
+        for
+        :func:`choose_values`.
     :param count, parts: number of divided intervals, and number of new places in each.
     :param first: index of the first new place; the others follow in the order of the values.
     :returns: new number of intervals on the stack.
@@ -479,7 +500,8 @@ def _keep_chain(places, ranges, n, pending, chain, count):
     A place is one tried value of the held joint. Branches that stay within the limits up to a place where their bit in
     HIT_BITS is set are left out.
 
-    :param places, ranges, n, pending: as for :func:`choose_values`.
+    :param places, ranges, n, pending: places, ranges, number of joints and waiting candidates, as for
+        :func:`choose_values`.
     :param chain: indices of count + 4 places in ascending order: place before the interval, its first end, the new
         places, its other end, place after it.
     :param count: number of new places.

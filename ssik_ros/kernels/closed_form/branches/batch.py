@@ -1,5 +1,5 @@
 """
-Find every branch of many poses in one call, like :mod:`ssik_ros.kernels.closed_form.branches.search` for each pose.
+Find the branches of many poses in one call, like :mod:`ssik_ros.kernels.closed_form.branches.search` for each pose.
 
 This kernel sets the parts that differ between poses: target, seed, and first value of a held joint.
 """
@@ -40,11 +40,11 @@ def search_many(
     :param poses: (m, 4, 4) target poses.
     :param seeds: (m, n) one seed for each pose, or (1, n) one for all; read if HAS_SEED is set.
     :param held_range: (2,) range of the held joint; a seed's value is moved into it [rad or m].
-    :param ints, reals, options: as for :func:`search.search`.
+    :param ints, reals, options: plan of the arm and options of the call, as for :func:`search.search`.
     :param samples: values of the held joint [rad or m]; with a seed, the first value is overwritten by the seed's
         value.
     :param rows: (capacity, n + 3) scratch for the solutions of one pose; ``capacity`` is the most solutions of a pose.
-    :param counters, work: scratch of one search.
+    :param counters, work: (COUNTERS + capacity,) integers and (work_size(n, capacity),) numbers, scratch of one search.
     """
     n, held, has_seed = ints[search.N], ints[search.HELD], options[search.HAS_SEED] != 0.0
     used = 0

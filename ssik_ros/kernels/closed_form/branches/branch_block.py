@@ -1,14 +1,13 @@
 """
-Find every branch of one pose by one call from Python that passes only two arrays.
+Find the branches of one pose by one call from Python that passes only one address, the pose and the seed.
 
-Problem
-    The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. The
-        results are bitwise equal. :func:`solve` is the call from Python; :func:`search_block` is its inner part.
+:func:`solve` is the call from Python; :func:`search_block` is its inner part. Both do the same as
+:func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint, with bitwise equal
+results.
 
-Method
-    All arrays that stay the same from call to call are in one block of memory. So a call passes the address of the
-    block, the pose and the seed. Solutions are written into the block, and Python has views of them. The head of
-    the block has the offset and the size of each part.
+All arrays that stay the same from call to call are in one block of memory. So a call passes the address of the block,
+the pose and the seed. Solutions are written into the block, and Python has views of them. The head of the block has the
+offset and the size of each part.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
@@ -100,12 +99,13 @@ def solve(address, pose, seed):
 
     Part ROWS gets each solution with its errors, part FOUND only the joint values.
 
-    :param address: memory address of the block.
-    :param pose: (4, 4); made orthonormal if its rotation deviates from a rotation by less than RIGID_OPTION.
+    :param address: memory address of the block, which has the plan of the arm and the options.
+    :param pose: (4, 4) target pose of the tip; made orthonormal if it deviates from a rigid transform by less than
+        RIGID_OPTION.
     :param seed: (n,); its values are checked in any case, and used if HAS_SEED is set.
     :returns: number of solutions; -1 if the pose is not a rigid transform; BAD_SEED (-2) if a seed value is not finite
-        or too large; DOUBTFUL (-3) if the search may have missed solutions. In doubt, ROWS and FOUND have the
-        solutions that were found, and counter COUNT has their number.
+        or too large; DOUBTFUL (-3) if the search may have missed solutions. In doubt, ROWS and FOUND have the solutions
+        that were found, and counter COUNT has their number.
     """
     n = seed.shape[0]
     own_pose, own_seed = matrix(floats(address, POSE), 0, 4, 4), floats(address, SEED)

@@ -161,7 +161,7 @@ def margin(value, center, half):
 @kernel
 def write_ranges(ranges, ints, reals):
     """
-    Write middle and half width of the range of every joint except the held joint.
+    Write middle and half width of the range of every joint; the held joint counts as a joint without limits.
 
     :param ranges: a :class:`Ranges`, out.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
@@ -187,7 +187,7 @@ def write_ranges(ranges, ints, reals):
 @kernel
 def prepare(ranges, ints, reals, g, scratch):
     """
-    Write ranges and constants of the free joints, which do not depend on the value of the held joint.
+    Write the ranges of the joints and the constants of the free joints, which do not depend on the held joint's value.
 
     :param ranges: a :class:`Ranges`, out.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
@@ -308,7 +308,7 @@ def take_candidates(places, at, raw, count, n):
 
 @inline_kernel
 def _are_same(raw, a, b, n):
-    """Return whether rows a and b of ``raw`` are bitwise equal in n joints."""
+    """Return whether rows a and b of ``raw`` (., n) are bitwise equal."""
     same = True
     for k in range(n):
         same = same and raw[a, k] == raw[b, k]
@@ -318,7 +318,7 @@ def _are_same(raw, a, b, n):
 @kernel
 def write_margins(run, places, at, ranges, rounding, scratch):
     """
-    Write margins, rooms and INSIDE_BITS of a place whose joints and marks are known, and clear its HIT_BITS.
+    Write margins, rooms and INSIDE_BITS of a place whose joints and marks are written, and clear its HIT_BITS.
 
     The marks come from :func:`take_candidates` or :func:`write_by_lanes`. The margin of a branch is the least distance
     of a joint to its limits [rad], negative outside, -inf for a branch without a candidate. The room replaces the mark:
@@ -328,7 +328,7 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     :param run: a :class:`search.BranchRun`, the arrays of the search.
     :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param at: index of the place.
-    :param ranges: from :func:`write_ranges`.
+    :param ranges: ranges of the joints, a :class:`Ranges`.
     :param rounding: residual below which a candidate counts as reaching the pose.
     :param scratch: (scratch_size(n),) scratch.
     """
@@ -379,14 +379,15 @@ def keep_place(places, at, least, ranges, pending, n):
     """
     Append the branches of a place to the candidates for certification, and set their bits in HIT_BITS.
 
-    A branch is appended if its bit is not set yet, its margin is at least ``least``, and it reaches the pose. With
-    EVERYTHING it need not reach the pose. If the table is full, bits are set without an append.
+    A branch is appended if its bit is not set yet, its margin to the limits is at least ``least``, and it reaches the
+    pose. With EVERYTHING it need not reach the pose. If the table is full, bits are set without an append.
 
     :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param at: index of the place.
     :param least: least margin [rad]: INSIDE_MARGIN; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all
         candidates, whether or not they reach the pose.
-    :param ranges: from :func:`write_ranges`; joints outside by at most CANDIDATE_ERROR are moved onto the limit.
+    :param ranges: ranges of the joints, a :class:`Ranges`; joints outside by at most CANDIDATE_ERROR are moved onto the
+        limit.
     :param pending: (waiting_size(n, capacity),) number of waiting candidates, then joint values and place index of
         each.
     :param n: number of joints.
@@ -420,7 +421,7 @@ def _put_on_limits(pending, start, ranges, n):
 
     :param pending: table of waiting candidates.
     :param start: offset of the candidate in ``pending``.
-    :param ranges: from :func:`write_ranges`.
+    :param ranges: ranges of the joints, a :class:`Ranges`.
     :param n: number of joints.
     """
     for k in range(n):
@@ -441,10 +442,10 @@ def add_candidate(pending, q, held, value, at, n):
     """
     Append a posture, with the held joint set to a value, to the candidates that wait for certification.
 
-    :param pending: as for :func:`keep_place`; the caller makes sure that it has room.
+    :param pending: table of waiting candidates, as for :func:`keep_place`; the caller makes sure that it has room.
     :param q: (n,) the posture.
     :param held, value: index of the held joint, and its value [rad].
-    :param at: index of the candidate's place.
+    :param at: index of the candidate's place, the stored value of the held joint.
     :param n: number of joints.
     """
     start = _waiting_at(int(pending[0]), n)
@@ -462,8 +463,8 @@ def read_waiting(raw, pending, first, n):
     Candidates at one value of the held joint stay together: if not all of them fit, they are left for the next call.
     They are divided only if there are more than eight.
 
-    :param raw: (., n) out.
-    :param pending: as for :func:`keep_place`.
+    :param raw: (8 or more, n) out.
+    :param pending: table of waiting candidates, as for :func:`keep_place`.
     :param first: index of the first candidate to read.
     :param n: number of joints.
     """

@@ -87,7 +87,8 @@ class ArcScratch(NamedTuple):
     fill: Annotated[Floats, 'hb.BRANCHES * (wanted + 2)']
     """Extra values of the held joint that :func:`_choose_more` adds."""
     pending: Annotated[Floats, '1 + (n + 1) * capacity']
-    """Candidates that wait for certification: their number, then of each its joint values and the index of its place."""
+    """Candidates that wait for certification: their number, then of each its joint values and the index of its
+    place."""
 
 
 SCRATCH = Memory(ArcScratch, 'n, wanted, capacity', globals())
@@ -143,11 +144,13 @@ def search(
     """
     Write the solutions of one pose within limits, best first; return their number, -1 if the pose is not rigid.
 
-    Candidates are collected and certified in one loop, so that the certification is compiled only once.
+    The held joint is sampled, so solutions at other values of it are not among them. Candidates are collected and
+    certified in one loop, so that the certification is compiled only once.
 
     :param out: (capacity, n + 3) out: joint values in each row, then position error [m], rotation error [rad], and
         Frobenius norm of FK - T.
-    :param counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits are respected.
+    :param counters, ints, reals, matrix_t, seed, options, work: counters, plan of the arm, target pose, seed, options
+        and scratch, as for :func:`search.search`; limits are respected.
     :param spread: (SPREAD,) range of the held joint and requested number of values; TRIED is written.
     :param places: (places_needed(last_scanned(wanted)) * place_size(n),) scratch.
     :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
@@ -182,11 +185,12 @@ def collect(run, spread, places, stack, scratch):
     """
     Append candidates to the waiting table: those within limits at the requested values, and one or more on every arc.
 
-    All candidates at the seed's value come first, also those outside the limits. The table is a part of ``scratch``,
-    see :class:`ArcScratch`.
+    An arc is missed only if the assumption of :mod:`arcs` fails or its number of values is used up. All candidates at
+    the seed's value come first, also those outside the limits. The table is a part of ``scratch``, see
+    :class:`ArcScratch`.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
-    :param spread, places, stack, scratch: as for :func:`search`.
+    :param spread, places, stack, scratch: range of the held joint and scratch, as for :func:`search`.
     :returns: a :class:`Collected`.
     """
     n, wanted, options, seed = run.ints[common.N], int(spread[WANTED]), run.options, run.seed
@@ -300,7 +304,8 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     limits. NEXT links the places, and HIT_BITS is set for the branches of runs with a candidate. At both ends of the
     range, certification decides about the limits.
 
-    :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
+    :param places, ranges, n, pending: places, ranges, number of joints and waiting candidates, as for
+        :func:`held_branches.keep_place`.
     :param seeded: seed's value of the held joint, which has been sampled; NaN without a seed.
     :param wanted: requested number of values.
     """
@@ -331,7 +336,8 @@ def _keep_runs(places, ranges, n, pending, last):
     branches within limits at the middle are appended, too, unless they have a candidate. If the middle is an end of the
     range, nothing is appended. BRIDGE_BITS of the places are written.
 
-    :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
+    :param places, ranges, n, pending: places, ranges, number of joints and waiting candidates, as for
+        :func:`held_branches.keep_place`.
     :param last: index of the last scanned place, counting both ends of the range.
     """
     for i in range(last):
@@ -428,7 +434,7 @@ def _certify(run, pending, seeds, scratch):
     Certify the waiting candidates, eight at a time, and store new solutions among the kept branches of the search.
 
     :param run: a :class:`search.BranchRun`.
-    :param pending: as for :func:`held_branches.keep_place`.
+    :param pending: table of waiting candidates, as for :func:`held_branches.keep_place`.
     :param seeds: number of leading candidates with the seed's value of the held joint, which keep this value.
     :param scratch: scratch of :mod:`held_branches`.
     """
@@ -445,9 +451,11 @@ def _certify(run, pending, seeds, scratch):
 @kernel
 def _polish(run, raw, count, held, scratch):
     """
-    Move candidates of the nearest chain that fits a class towards solutions of the arm's own chain, in place.
+    Move candidates of the nearest chain that fits a class towards solutions of the arm's true chain, in place.
 
-    :param run: a :class:`search.BranchRun` with the arm's chain and the target.
+    A candidate may not arrive, so the caller has to certify it.
+
+    :param run: a :class:`search.BranchRun` with the true chain and the target.
     :param raw: (8 or more, n) candidates in the first ``count`` rows.
     :param count: number of candidates.
     :param held: index of a joint that does not move; -1 lets all joints move.

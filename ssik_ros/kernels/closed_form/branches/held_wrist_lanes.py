@@ -121,12 +121,12 @@ def _arm_row(arm, row):
 @inline_kernel
 def _store_angle(scratch, arm, joint, y, x):
     """
-    Store angle, sine and cosine of the vector (x, y) for one joint of an arm posture; return (sine, cosine).
+    Store the angle atan2(y, x), its sine and cosine for one joint of an arm posture; return (sine, cosine).
 
     :param scratch: (SCRATCH,) out, eight lanes for each number.
     :param arm: index of the posture of the first three joints, 0 to 3.
     :param joint: index of the joint, 0 to 2.
-    :param y, x: components of the vector in eight lanes, of any length.
+    :param y, x: components of a vector in eight lanes, of any length.
     """
     s, c = lane_angles.turned_by(y, x)
     start = _arm_row(arm, 3 * joint)
@@ -141,6 +141,7 @@ def _load_angle(scratch, arm, joint):
     """
     Return (sine, cosine) of one joint in an arm posture, each with a lane for each value of the held joint.
 
+    :param scratch: (SCRATCH,) with the angle, from :func:`_store_angle`.
     :param arm: index of the posture of the first three joints, 0 to 3.
     :param joint: index of the joint, 0 to 2.
     """
@@ -159,10 +160,10 @@ def _write_arms(scratch, axes, points, special):
     """
     Write into the scratch four arm postures, the angles of joints 1 to 3 that bring W to its target.
 
-    Each posture has sines, cosines and a mark: 1 if a subproblem is tangent or out of reach.
+    Each posture has sines, cosines and a mark: 1 if a subproblem is tangent or out of reach, else 0.
 
     :param scratch: (SCRATCH,) with the targets of :func:`write_targets`.
-    :param axes, points: (18,) the free joints in the order of the class.
+    :param axes, points: (18,) directions and points of the axes of the free joints, in the order of the class.
     :param special: (6,) W, where axes 4, 5 and 6 meet, and A, where axes 1 and 2 meet.
     :returns: bit mask of the values of the held joint that this kernel cannot solve.
     """
@@ -266,9 +267,9 @@ def write_branches(scratch, axes, points, special):
     exist.
 
     :param scratch: (SCRATCH,) with the targets of :func:`write_targets`.
-    :param axes, points: (18,) the free joints in the order of the class.
+    :param axes, points: (18,) directions and points of the axes of the free joints, in the order of the class.
     :param special: (6,) W, where axes 4, 5 and 6 meet, and A, where axes 1 and 2 meet.
-    :returns: bit mask of the values whose branches are unusable.
+    :returns: bit mask of the values of the held joint whose branches are unusable, as with a nearly straight wrist.
     """
     useless = _write_arms(scratch, axes, points, special)
     for arm in range(4):

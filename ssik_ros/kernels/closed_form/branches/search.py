@@ -1,9 +1,10 @@
 """
-Find every branch of one pose by one kernel call. A branch is an isolated posture that reaches the pose.
+Find the branches of one pose by one kernel call. A branch is an isolated posture that reaches the pose.
 
-:func:`search` takes the candidates of the arm's closed form, certifies them on the arm's own chain, chooses windings
-within the limits, and sorts the solutions by their distance from the seed. A plan has the data of the arm:
-:func:`pack_plan` packs its real numbers. Other searches call the parts of this search with a :class:`BranchRun`.
+:func:`search` takes the candidates of the arm's closed form and certifies them on the arm's true chain. It chooses
+windings within the limits, and sorts the solutions by their distance from the seed. Counter DOUBT tells whether
+branches may be missing. A plan has the data of the arm: :func:`pack_plan` packs its real numbers. Other searches call
+the parts of this search with a :class:`BranchRun`.
 
 Of an arm with seven joints, one joint is held, and the search is repeated for every given value of it. Branches at
 other values are not found.
@@ -67,8 +68,8 @@ postures almost reaches and few postures reach exactly.
 CLOSING = 1e-7
 """If Newton leaves a larger residual, in sizes of the chain and in radians, a candidate surely misses the pose."""
 CLOSING_ELIMINATED = 1e-5
-"""CLOSING for candidates of an elimination: where four roots coincide, they miss a solution by more than 1e-7, and Newton
-gains nothing."""
+"""CLOSING for candidates of an elimination: where four roots coincide, they miss a solution by more than 1e-7, and
+Newton gains nothing."""
 IRREGULAR = 1e-4
 """Smallest pivot of the Jacobian, relative to its largest entry; if not larger, other postures may be near a
 solution."""
@@ -87,8 +88,8 @@ class Work(NamedTuple):
     """
     Scratch of a search of a chain of n joints that keeps at most ``capacity`` branches.
 
-    ``certification`` is shared by certification and refinement. ``kept`` and ``keys`` are the kept branches, ``area`` is
-    for eight candidates that are measured together.
+    ``certification`` is shared by certification and refinement. ``kept`` and ``keys`` are the kept branches, ``area``
+    is for eight candidates that are measured together.
     """
 
     g: Annotated[Floats, 12]
@@ -157,9 +158,9 @@ class BranchRun(NamedTuple):
     Arrays of one search, passed together to its functions; n is the number of joints.
 
     ``counters``: (COUNTERS + capacity,) integers such as KEPT, then scratch. ``ints`` (PLAN_INTS,) and ``reals``
-    (plan_layout.plan_size(n),): plan of the arm. ``seed``: (n,) joint values [rad or m]. ``options``: (OPTIONS,) options of the
-    call, such as MODE. ``work``: (work_size(n, capacity),) scratch with target, candidates and kept branches.
-    ``capacity``: most branches that can be kept.
+    (plan_layout.plan_size(n),): plan of the arm. ``seed``: (n,) joint values [rad or m]. ``options``: (OPTIONS,)
+    options of the call, such as MODE. ``work``: (work_size(n, capacity),) scratch with target, candidates and kept
+    branches. ``capacity``: most branches that can be kept.
     """
 
     counters: np.ndarray
@@ -174,27 +175,35 @@ class BranchRun(NamedTuple):
 
 @inline_kernel
 def plan_of(run):
-    """Return the real numbers of the plan as a :class:`plan_layout.Plan`."""
+    """Return the real numbers of the plan of a search (a :class:`BranchRun`) as a :class:`plan_layout.Plan`."""
     return plan_layout.view_plan(run.reals, run.ints[N])
 
 
 @inline_kernel
 def chain_of(run):
-    """Return (axes, points, home) of the chain that certifies candidates: views (3 n,), (3 n,), (12,) of the plan."""
+    """
+    Return (axes, points, home) of the chain that certifies candidates: views (3 n,), (3 n,), (12,) of the plan.
+
+    :param run: a :class:`BranchRun` with the plan.
+    """
     plan = plan_of(run)
     return plan.axes, plan.points, plan.home
 
 
 @inline_kernel
 def limits_of(run):
-    """Return (lower, upper), views (n,) of the joint limits in the plan [rad or m]; infinite for none."""
+    """
+    Return (lower, upper), views (n,) of the joint limits in the plan [rad or m]; infinite without a limit.
+
+    :param run: a :class:`BranchRun` with the plan.
+    """
     plan = plan_of(run)
     return plan.lower, plan.upper
 
 
 @inline_kernel
 def work_of(run):
-    """Return the scratch of a search as a :class:`Work`."""
+    """Return the scratch of a search (a :class:`BranchRun`) as views, a :class:`Work`."""
     return view_work(run.work, run.ints[N], run.capacity)
 
 
@@ -204,19 +213,26 @@ def _rows_of(run):
     Return a view (capacity, n + 3) of the kept branches: joint values, position error, rotation error, Frobenius norm.
 
     Errors of -1 mark a row that is not measured yet.
+
+    :param run: a :class:`BranchRun` with the kept branches.
     """
     return matrix(work_of(run).kept, 0, run.capacity, run.ints[N] + 3)
 
 
 @inline_kernel
 def _has_seed(run):
-    """Return whether the request has a seed."""
+    """Return whether the call has a seed, as option HAS_SEED of a :class:`BranchRun` tells."""
     return run.options[HAS_SEED] != 0.0
 
 
 @inline_kernel
 def _measure(run, q, errors):
-    """Write the errors of joint values q (n,): position error [m], rotation error [rad], Frobenius norm of FK - T."""
+    """
+    Write the errors of joint values q (n,): position error [m], rotation error [rad], Frobenius norm of FK - T.
+
+    :param run: a :class:`BranchRun` with the chain and the target.
+    :param errors: (3,) out.
+    """
     axes, points, home = chain_of(run)
     n, slides, work = run.ints[N], run.ints[SLIDES], work_of(run)
     certify.measure(axes, points, home, n, slides, q, work.target, errors, work.certification)
@@ -229,15 +245,15 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
 
     The best solution is the one nearest to the seed; without a seed, the order is arbitrary. If the reach hull of the
     arm proves the pose out of reach, the number is 0 and counter PROVED is 1. DOUBT of ``counters`` tells whether
-    solutions may be missing.
+    solutions may be missing. Solutions for which ``out`` has no room are left out.
 
     :param out: (capacity, n + 3) joint values in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
     :param counters: (COUNTERS + capacity,) integers out: counters such as RAW, KEPT, COUNT and DOUBT, then scratch.
     :param ints, reals: integers and real numbers of the arm's plan.
     :param samples: values of the held joint [rad or m]; if no joint is held, one number that is not read.
-    :param matrix_t: (4, 4) target pose of the tip; its rotation may deviate from a rotation by less than ``rigid``,
-        and a copy is made orthonormal.
+    :param matrix_t: (4, 4) target pose of the tip; it may deviate from a rigid transform by less than RIGID_OPTION, and
+        a copy is made orthonormal.
     :param seed: (n,) sorts the solutions and selects the winding of each joint; read if HAS_SEED is set.
     :param options: (OPTIONS,) options of the call, such as MODE and MAX_SOLUTIONS.
     :param work: (work_size(n, capacity),) scratch.
@@ -261,8 +277,10 @@ def write_candidates(run, value):
     """
     Write the candidates of the closed form for one value of the held joint into the scratch; return their number.
 
-    Counter DOUBT is set to 1 if the pose hardly determines an angle, as at a singular posture.
+    They are in ``candidates`` of :class:`Work`. Counter DOUBT is set to 1 if the pose hardly determines an angle, as at
+    a singular posture.
 
+    :param run: a :class:`BranchRun`, after :func:`begin`.
     :param value: value of the held joint [rad or m]; not read if no joint is held.
     """
     n, ints, plan, work = run.ints[N], run.ints, plan_of(run), work_of(run)
@@ -296,6 +314,7 @@ def note_doubt(run, count):
     Nothing changes if a solution was found, if a joint is held (samples prove nothing), or if DOUBT is set already. If
     the axes fit the class only nearly, DOUBT is set without a test.
 
+    :param run: a :class:`BranchRun`, after :func:`finish`.
     :param count: number of candidates in the scratch, before certification.
     """
     counters = run.counters
@@ -310,6 +329,8 @@ def is_met(run):
     Return whether a finished search has found a solution: one was written to ``out``.
 
     If MAX_SOLUTIONS is 0, nothing is written, and a kept branch counts.
+
+    :param run: a :class:`BranchRun`, after :func:`finish`.
     """
     counters = run.counters
     return counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
@@ -323,7 +344,8 @@ def _is_proof(run, count):
     They do if each candidate clearly misses the pose, or reaches it at a regular posture well outside the limits.
     Without candidates the result is True. The current candidate in the scratch is overwritten.
 
-    :param count: as for :func:`note_doubt`.
+    :param run: a :class:`BranchRun` with the candidates.
+    :param count: number of candidates in the scratch, before certification.
     """
     n, slides, (free, moving) = run.ints[N], run.ints[SLIDES], joints_that_may_move(run)
     work, mode = work_of(run), ranking.WITHIN_LIMITS
@@ -358,6 +380,8 @@ def _offered_angle(run):
 
     It is the seed's angle, or option OFFERED without a seed, clipped to the limits except in mode KEEP_ALL. The joint
     is the last revolute one in the order of the class.
+
+    :param run: a :class:`BranchRun`.
     """
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
     joint = ints[JOINT_INDICES] if ints[REVERSED] != 0 else ints[JOINT_INDICES + min(n, 6) - 1]
@@ -378,8 +402,12 @@ def begin(run, matrix_t):
     """
     Start a search: clear the counters, and write the target T and G = T M^-1 into the scratch.
 
-    :param matrix_t: as for :func:`search`.
-    :returns: False if ``matrix_t`` is not a rigid transform; then the target is not written.
+    M is the pose of the tip with all joints at zero.
+
+    :param run: a :class:`BranchRun`.
+    :param matrix_t: (4, 4) target pose of the tip; its rotation is made orthonormal in the scratch.
+    :returns: False if ``matrix_t`` deviates from a rigid transform by more than RIGID_OPTION; then no target is
+        written.
     """
     fill(run.counters[:COUNTERS], 0)
     if not se3.is_rigid(matrix_t, 0, run.options[RIGID_OPTION]):
@@ -397,6 +425,8 @@ def is_refused(run):
     Return whether the reach hull of the arm proves the target unreachable, whatever the limits.
 
     If so, counter PROVED is set to 1.
+
+    :param run: a :class:`BranchRun`, after :func:`begin`.
     """
     hull, tolerance = plan_of(run).hull, run.options[ERROR_OPTION]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
@@ -414,7 +444,8 @@ def finish(out, run):
     Rows that are not measured yet, such as those moved onto limits, are measured now. Solutions whose residual exceeds
     ERROR_OPTION are left out. With a held joint, copies of earlier solutions are left out, too.
 
-    :param out: as for :func:`search`.
+    :param out: (capacity, n + 3) out: joint values, position error [m], rotation error [rad], Frobenius norm of FK - T.
+    :param run: a :class:`BranchRun` with kept branches.
     """
     n, capacity, kept = run.ints[N], run.capacity, run.counters[KEPT]
     work, indices = work_of(run), vector(run.counters, COUNTERS, capacity)
@@ -450,9 +481,10 @@ def keep(run, count, first):
     Certify the candidates in the scratch and keep the new solutions; return the smallest residual of a candidate.
 
     The result is infinite without candidates. If no candidate becomes a solution but the smallest residual is below
-    ALMOST, shifted candidates are refined. If all solutions are outside the limits or known, a given seed is certified,
-    too.
+    ALMOST, shifted candidates are refined. If all solutions are outside the limits or repeat kept solutions, a given
+    seed is certified, too.
 
+    :param run: a :class:`BranchRun`, after :func:`begin`.
     :param count: number of candidates in the scratch, all at one value of the held joint.
     :param first: number of kept branches before this value. Only later rows are compared with new solutions.
     """
@@ -483,8 +515,10 @@ def _keep_refined(run, count, nudge, first):
 
     The residual is infinite without candidates.
 
+    :param run: a :class:`BranchRun` with candidates in the scratch.
+    :param count: number of candidates.
     :param nudge: size of the shift [rad].
-    :param count, first: as for :func:`keep`.
+    :param first: number of kept branches before this value of the held joint, with which solutions are not compared.
     """
     n, held, slides = run.ints[N], run.ints[HELD], run.ints[SLIDES]
     work, (free, moving) = work_of(run), joints_that_may_move(run)
@@ -508,7 +542,13 @@ def _keep_refined(run, count, nudge, first):
 
 @inline_kernel
 def joints_that_may_move(run):
-    """Return (free, moving): indices of the joints, and how many of the first of them may move, all but the held one."""
+    """
+    Return (free, moving): the joints, and their number, that a search may move: all but the held joint.
+
+    ``free`` (n,) has the indices of all joints; only its first ``moving`` entries may move.
+
+    :param run: a :class:`BranchRun` with the plan.
+    """
     n = run.ints[N]
     return vector(run.ints, JOINT_INDICES, n), n if run.ints[HELD] < 0 else n - 1
 
@@ -518,6 +558,7 @@ def aim_at(run, free, moving, unit):
     """
     Return the chain, the target and the joints that may move, packed as a :class:`singular_refinement.Aim`.
 
+    :param run: a :class:`BranchRun`, after :func:`begin`.
     :param free: (n,) indices of the joints; the first ``moving`` of them may move.
     :param moving: number of joints that may move.
     :param unit: length that counts as one [m].
@@ -529,7 +570,11 @@ def aim_at(run, free, moving, unit):
 
 @kernel
 def _extent(run):
-    """Return the largest distance of the chain's points and the target from the first point [m]; 1 if it is zero."""
+    """
+    Return the largest distance of the chain's points and the target from the first point [m]; 1 if it is zero.
+
+    :param run: a :class:`BranchRun`, after :func:`begin`.
+    """
     n, target = run.ints[N], work_of(run).target
     _, points, _ = chain_of(run)
     origin, square = triple(points, 0), 0.0
@@ -548,8 +593,9 @@ def _keep_group(run, start, group, first):
     Candidates that reach the target up to rounding are kept as they are. Candidates with a residual of at most
     RESIDUAL_OPTION get Newton steps one by one. Others are ignored.
 
+    :param run: a :class:`BranchRun` with candidates in the scratch.
     :param start, group: index of the first candidate in the scratch, and number of candidates.
-    :param first: as for :func:`keep`.
+    :param first: number of kept branches before this value of the held joint, with which solutions are not compared.
     """
     n, slides, options = run.ints[N], run.ints[SLIDES], run.options
     mode, same, near = int(options[MODE]), options[SEPARATION_OPTION], options[RESIDUAL_OPTION]
@@ -598,8 +644,10 @@ def _store_row(run, area, lane, kept):
 
     The key is the distance from the seed, 0 without a seed.
 
+    :param run: a :class:`BranchRun`.
     :param area: area of eight measured candidates, see :mod:`lane_pipeline`.
     :param lane: index of the candidate among the eight.
+    :param kept: row to write.
     """
     n, work = run.ints[N], work_of(run)
     rows = _rows_of(run)
@@ -618,6 +666,7 @@ def _keep_all(run, done, lost):
 
     No two candidates may be equal, because they are not compared. Solutions outside the limits are counted as dropped.
 
+    :param run: a :class:`BranchRun` with the measured candidates in ``area`` of its scratch.
     :param done: bits of the candidates that reach the target up to rounding.
     :param lost: bits of the candidates outside the limits.
     """
@@ -647,10 +696,12 @@ def _keep_all(run, done, lost):
 @inline_kernel
 def _drop(run, q):
     """
-    Count a solution q that is outside the limits as DROPPED.
+    Count a solution q (n,) that is outside the limits as DROPPED.
 
     It is also stored, so that copies can be recognised: the first one in the last row of the kept branches, later ones
     in rows before it. Without a free row it is only counted.
+
+    :param run: a :class:`BranchRun`.
     """
     n, counters, rows = run.ints[N], run.counters, _rows_of(run)
     row = run.capacity - 1 - counters[DROPPED]
@@ -668,6 +719,7 @@ def _is_dropped_at(run, number, value):
 
     Dropped solutions are those outside the limits. Without a held joint, the value does not matter.
 
+    :param run: a :class:`BranchRun`.
     :param number: index in the order of dropping; -1 returns False.
     :param value: value of the held joint [rad or m].
     """
@@ -682,13 +734,14 @@ def _keep_measured(run, lane, is_alike, is_lost, first):
     """
     Count one of eight measured candidates as a solution, and keep it, or drop it if it is outside the limits.
 
-    A candidate that equals a known solution is only counted as certified. The candidate must also be the current
-    candidate in the scratch.
+    A candidate that repeats a solution is only counted as certified. The candidate must also be the current candidate
+    in the scratch.
 
+    :param run: a :class:`BranchRun`.
     :param lane: index among the eight candidates.
     :param is_alike: True if it must be compared with the solutions that are kept for this value of the held joint.
     :param is_lost: True if it is outside the limits.
-    :param first: as for :func:`keep`.
+    :param first: number of kept branches before this value of the held joint.
     """
     work, counters = work_of(run), run.counters
     area, q = work.area, work.candidate
@@ -709,9 +762,11 @@ def _keep_one(run, first):
     """
     Improve the current candidate by Newton steps, and keep it if it is a new solution; return its residual.
 
-    A solution outside the limits is dropped, unless a fold allows to move it onto the limits.
+    A solution outside the limits is dropped, unless a fold allows to move it onto the limits. The current candidate is
+    in the scratch.
 
-    :param first: as for :func:`keep`.
+    :param run: a :class:`BranchRun`.
+    :param first: number of kept branches before this value of the held joint, with which solutions are not compared.
     """
     n, slides, options, work = run.ints[N], run.ints[SLIDES], run.options, work_of(run)
     counters, kept, near = run.counters, run.counters[KEPT], options[RESIDUAL_OPTION]
@@ -762,6 +817,7 @@ def _is_copy(run, place):
     MOST_BETWEEN earlier branches with nearly the same distance from the seed are compared. Branches with the key NaN,
     which were left out, are skipped.
 
+    :param run: a :class:`BranchRun` with sorted branches.
     :param place: place of the branch in the sorted order.
     """
     n, work, indices = run.ints[N], work_of(run), vector(run.counters, COUNTERS, run.capacity)
@@ -779,7 +835,12 @@ def _is_copy(run, place):
 
 @inline_kernel
 def _are_copies(rows, row, other, n):
-    """Return whether no joint of two rows differs by more than SAME_VALUE [rad or m]."""
+    """
+    Return whether the postures in rows ``row`` and ``other`` differ by at most SAME_VALUE in each joint [rad or m].
+
+    :param rows: (., n or more) postures of n joints.
+    :param n: number of joints.
+    """
     largest = 0.0
     for k in range(n):
         largest = max(largest, abs(rows[row, k] - rows[other, k]))
@@ -800,11 +861,12 @@ def _put_on_limits(run, wishes):
     """
     Move joints of the candidate that are just outside their limits onto them, and let the other joints compensate.
 
-    This works only at a fold, where solutions are close together in one direction. The indices of the moving joints
-    are stored temporarily after the counters.
+    This works only at a fold, where solutions are close together in one direction. The indices of the moving joints are
+    stored temporarily after the counters.
 
-    :param wishes: (n,) preferred joint values.
-    :returns: whether this gave a solution within the limits; it is at AT_PLACED in the scratch.
+    :param run: a :class:`BranchRun` with the current candidate in the scratch.
+    :param wishes: (n,) preferred joint values, which select the windings.
+    :returns: whether this gave a solution within the limits; it is in ``placed`` of the scratch.
     """
     n, slides, mode = run.ints[N], run.ints[SLIDES], int(run.options[MODE])
     work, placed = work_of(run), work_of(run).placed
@@ -840,9 +902,10 @@ def _is_known(run, first, q, error, is_inside):
     Near a fold a solution within the limits may have a neighbour outside. So a solution within the limits is not
     compared with dropped solutions.
 
+    :param run: a :class:`BranchRun`.
+    :param first: number of kept branches before this value of the held joint, with which q is not compared.
     :param q: (n,) the solution.
     :param error: residual at q.
-    :param first: as for :func:`keep`.
     :param is_inside: True if the solution is within the limits.
     """
     for row in range(first, run.counters[KEPT]):
@@ -863,13 +926,14 @@ def _is_known(run, first, q, error, is_inside):
 @kernel
 def _is_same_as(run, row, q, error):
     """
-    Return whether q and the kept branch in row ``row`` are the same solution.
+    Return whether the posture q (n,) and the kept branch in row ``row`` are the same solution.
 
     They are if all joints differ by less than SEPARATION_OPTION and the midpoint of both reaches the target up to
     rounding. Near a fold two solutions may be as close, but their midpoint misses the pose by the square of their
     distance. Postures equal up to SAME_VALUE always count as the same.
 
-    :param error: residual at q.
+    :param run: a :class:`BranchRun`.
+    :param error: residual at q, the Frobenius norm of FK - T.
     """
     n, slides, work = run.ints[N], run.ints[SLIDES], work_of(run)
     rows, scratch = _rows_of(run), work.certification
