@@ -3,9 +3,10 @@ Write a chain of six joints and a target as a closed loop of rotations about z, 
 
 :func:`prepare_constants` writes the part that only depends on the arm, :func:`close_loop` the part of the target.
 
-Joint i gets a frame F_i with z on its axis. The unit of length is the largest distance of neighbouring points. With
-B_i = F_i^-1 F_(i+1) and B_5 = F_5^-1 G^-1 F_0, the equation E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A
-reversed loop has the axes -h_5 .. -h_0, the target G^-1, and the same angles in reversed order.
+E_i is the rotation about axis i, and G the motion that all joints together must make. Joint i gets a frame F_i with z
+on its axis. The unit of length is the largest distance of neighbouring points. With B_i = F_i^-1 F_(i+1) and B_5 =
+F_5^-1 G^-1 F_0, the equation E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A reversed loop has the axes -h_5
+.. -h_0, the target G^-1, and the same angles in reversed order.
 """
 
 import math
@@ -168,7 +169,7 @@ def close_loop(constants, g, work):
 @inline_kernel
 def turn(out, q, pose):
     """
-    Write the motion ``pose`` followed by a rotation about the z axis: Rz(q) times ``pose``.
+    Write the product Rz(q) ``pose``: the motion ``pose``, then a rotation about the z axis of the base.
 
     :param out: (12,) out, another array than ``pose``.
     :param q: angle [rad].

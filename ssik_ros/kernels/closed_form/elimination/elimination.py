@@ -47,10 +47,10 @@ class Elimination(NamedTuple):
     """
     The part of a cut loop's 14 equations that joints k-1 and k-2 contribute, as views of one flat array.
 
-    ``null`` (6, 14) are six combinations of the equations without these joints, ``offset`` (6,) their constant parts.
-    ``mix`` (6, 6) combines the six rows again, so that few of them are quadratic in tan(q_k / 2); ``counts`` (4,) says how
-    many. ``factors``, ``tau`` and ``order`` are the factorisation that later gives the two angles, and ``constant`` (14,)
-    is the part of each equation without the angles.
+    k is the joint where the loop is cut. ``null`` (6, 14) are six combinations of the equations without joints k-1 and
+    k-2, ``offset`` (6,) their constant parts. ``mix`` (6, 6) combines the six rows again, so that few of them are
+    quadratic in tan(q_k / 2); ``counts`` (4,) has the numbers of these rows. ``factors``, ``tau`` and ``order`` are the
+    factorisation that later gives the two angles. ``constant`` (14,) is the part of each equation without the angles.
     """
 
     null: Annotated[Floats, LEFT, EQUATIONS]
@@ -117,7 +117,9 @@ def _write_products(out, first, middle, last, scratch):
 @kernel
 def _write_null_space(out, table):
     """
-    Find the six combinations of the 14 equations in which joints k-1 and k-2 do not occur, by factorisation.
+    Write the six combinations of the 14 equations of a cut loop in which two joints do not occur, by factorisation.
+
+    The joints are k-1 and k-2 of a loop that is cut at joint k.
 
     :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` and the
         rank in ``counts`` are written.
@@ -143,9 +145,10 @@ def _write_linear_pairs(mix, rows, real, scratch):
     """
     Write pairs of combinations of the six equations that are linear in tan(q_k / 2); return the number of pairs.
 
+    The equations belong to a loop that is cut at joint k.
+
     :param mix: (6, 6) out: two rows of coefficients for each pair, from row 0 on.
-    :param rows: (6, 8) coefficients of joint k as complex numbers: real parts in columns 0..3, imaginary parts in
-        4..7.
+    :param rows: (6, 8) coefficients of joint k as complex numbers: real parts in columns 0..3, imaginary parts in 4..7.
     :param real: number of leading rows in which joint k occurs.
     :param scratch: (132,).
     """
@@ -173,10 +176,10 @@ def _write_mix(out, scratch):
     """
     Write into ``out.mix`` the combinations of the six equations that have low degrees in tan(q_k / 2).
 
-    Pairs of linear rows come first, then quadratic rows, then rows without joint k. Their numbers are written to
-    ``out.counts``.
+    The equations belong to a loop that is cut at joint k. Pairs of linear rows come first, then quadratic rows, then
+    rows without joint k. Their numbers are written to ``out.counts``.
 
-    :param out: an :class:`Elimination` whose ``null`` is known.
+    :param out: an :class:`Elimination` whose ``null`` is written.
     :param scratch: (236,).
     """
     a = matrix(scratch, 0, LEFT, 8)
@@ -260,14 +263,15 @@ def _to_half_angles(out, row, v):
 @kernel
 def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
     """
-    Write the six equations without joints k-1 and k-2 as polynomials in x_a and x_b.
+    Write six equations of a loop cut at joint k as polynomials in x_a and x_b; joints k-1 and k-2 do not occur.
 
-    These are the tangents of half the angles of joints k+1 and k+2. An equation is the sum of three polynomials, times
-    sin q_k, cos q_k and 1.
+    x_a and x_b are the tangents of half the angles of joints k+1 and k+2. An equation is the sum of three polynomials,
+    times sin q_k, cos q_k and 1.
 
     :param sine, cosine, one: (6, 9) out: coefficients of x_a^i x_b^j, i, j = 2..0, of these three polynomials.
     :param elimination: the :class:`Elimination` of joint k.
     :param loop: (6, 12) motions of the loop.
+    :param k: joint where the loop is cut, 0 to 5.
     :param scratch: (SCRATCH,).
     """
     table = matrix(scratch, AT_TABLE, LINE, PRODUCTS)
@@ -294,11 +298,11 @@ def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
 @kernel
 def mix_rows(out, mix, rows):
     """
-    Write the matrix product of ``mix`` and ``rows``, so that each row is a combination of the six equations.
+    Write the matrix product of ``mix`` and ``rows``: combinations of six equations with low degrees in tan(q_k / 2).
 
     :param out: (6, 9) out.
-    :param mix: (6, 6).
-    :param rows: (6, 9).
+    :param mix: (6, 6) coefficients, from the :class:`Elimination`.
+    :param rows: (6, 9) polynomials of the six equations, from :func:`write_polynomials`.
     """
     for i in range(LEFT):
         vectors.fill(out[i], 0.0)
@@ -329,14 +333,13 @@ WIDTH = SIZE + MOST_EIGENVALUES
 @kernel
 def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, row):
     """
-    Write the twelve equations, transposed, as polynomials in tan((q_k - origin) / 2).
+    Write the twelve equations of a cut loop, transposed, as polynomials in tan((q_k - origin) / 2).
 
-    The leading coefficients come first, then the lower ones. Each of the six equations comes twice: unchanged, and
-    multiplied by x_a.
+    Each of the six equations comes twice: unchanged, and multiplied by x_a, the tangent of half the angle of joint k+1.
 
     :param table: (12, WIDTH) out; columns: leading coefficients of linear, quadratic, constant rows; then the constant
         coefficients of the linear rows, and the linear and the constant coefficients of the quadratic rows.
-    :param sine, cosine, one: (6, 9) mixed polynomials.
+    :param sine, cosine, one: (6, 9) polynomials from :func:`mix_rows`.
     :param pairs, quadratic, constant: number of pairs of linear rows, of quadratic rows and of constant rows.
     :param c, s: cosine and sine of the origin.
     :param row: (9,) scratch.
@@ -406,12 +409,12 @@ def _divide(table, width):
 @kernel
 def write_companion(out, sine, cosine, one, counts, c, s, scratch):
     """
-    Write the matrix whose eigenvalues are tan((q_k - origin) / 2) at the solutions.
+    Write the matrix whose eigenvalues are tan((q_k - origin) / 2) at the solutions of a loop cut at joint k.
 
     :param out: (256,) out: the matrix by columns.
-    :param sine, cosine, one: (6, 9) mixed polynomials.
-    :param counts: of the :class:`Elimination`.
-    :param c, s: cosine and sine of the origin.
+    :param sine, cosine, one: (6, 9) polynomials of the six equations, from :func:`mix_rows`.
+    :param counts: (4,) numbers of rows, from the :class:`Elimination`.
+    :param c, s: cosine and sine of the origin, a reference angle of joint k.
     :param scratch: (12 WIDTH + 9,).
     :returns: (rows, largest): number of rows of the matrix, and its largest entry; (0, inf) if the leading coefficients
         are singular at this origin, so that no matrix exists.

@@ -1,14 +1,16 @@
 """
-Find every posture of any chain of six revolute joints, by elimination.
+Find the postures of any chain of six revolute joints for a pose, by elimination.
 
 Problem
 -------
-E_1(q_1) ... E_6(q_6) = G. E_i is the rotation about axis i, and G = T M^-1.
+E_1(q_1) ... E_6(q_6) = G. E_i is the rotation about axis i, and G = T M^-1, with the target T and the pose M of the tip
+at zero.
 
 Solutions
 ---------
-At most sixteen candidates, close to exact; the caller certifies them on the chain. If solutions share the angle of
-joint k, where the loop is cut, they are still distinguished.
+At most sixteen candidates, close to exact; the caller has to certify them on the chain. If solutions share the angle of
+joint k, where the loop is cut, they are still distinguished. W_DOUBT of the workspace tells whether solutions may be
+missing.
 
 Method
 ------
@@ -221,7 +223,8 @@ def _write_safe_roots(out, work):
 
     The larger problem also has spurious roots; at most 16 roots are kept.
 
-    :param out: (32,) as for :func:`_write_roots`.
+    :param out: (32,) out: up to 16 roots [rad], then from 16 on their imaginary parts, 0 for a root that is surely
+        real.
     :param work: the float workspace.
     :returns: number of roots, -1 if the eigenvalues do not converge.
     """
@@ -262,12 +265,14 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     """
     Compute the roots of one cut and add their candidates; use the robust roots, too, if the fast ones leave a doubt.
 
+    A root is an angle of joint k at which the loop can close.
+
     :param candidates: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are
         filled.
     :param begin: number of filled rows.
-    :param elimination, k: the :class:`Elimination`, and the joint of the roots.
-    :param work, ints: of :func:`workspace`.
-    :param is_careful: as for :func:`solve`.
+    :param elimination, k: the :class:`Elimination`, and the joint of the roots, where the loop is cut.
+    :param work, ints: workspace, from :func:`workspace`.
+    :param is_careful: True leaves out nearly complex roots that are surely complex, which takes time.
     :returns: (count, complete): new number of filled rows, and whether every root has its candidate; without
         candidates, whether it is certain that there are no roots.
     """
@@ -302,9 +307,9 @@ def solve_cut(candidates, count, constants, g, work, ints, is_careful):
         close, in link lengths and radians.
     :param count: number of rows that are filled already.
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
-    :param g: (12,) target, T M^-1.
-    :param work, ints: of :func:`workspace`.
-    :param is_careful: as for :func:`solve`.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
+    :param work, ints: workspace, from :func:`workspace`.
+    :param is_careful: True leaves out nearly complex roots that are surely complex, which takes time.
     :returns: (count, certain): new number of filled rows, and whether the candidates of this cut are certainly
         complete.
     """
@@ -350,8 +355,8 @@ def _write_merits(merits, candidates, count):
     """
     Write a number for each candidate by which the best sixteen are chosen; larger is better.
 
-    Candidates that reach the target and differ from all better ones come first, then candidates near the target.
-    Within both groups, a candidate with a small miss and far from better ones comes first.
+    Candidates that reach the target and differ from all better candidates come first, then candidates near the target.
+    Within both groups, a candidate with a small miss and far from better candidates comes first.
 
     :param merits: (ROWS,) out.
     :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
@@ -372,6 +377,8 @@ def _write_merits(merits, candidates, count):
 def _copy_best(out, candidates, count, merits):
     """
     Write the best candidates, at most sixteen, in the order in which they were found; return their number.
+
+    The best ones reach the target and differ from each other, see :func:`_write_merits`.
 
     :param out: (16, 6) out: angles in (-pi, pi].
     :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
@@ -417,13 +424,15 @@ def _nudge(out, g, number, unit):
 @kernel
 def solve(out, constants, g, work, ints, is_careful):
     """
-    Write candidates for all postures that reach a target, not certified; return their number, at most 16.
+    Write candidates for the postures that reach a target, not certified; return their number, at most 16.
+
+    Entry W_DOUBT of ``work`` tells whether a posture may be missing.
 
     :param out: (16, 6) out: joint angles in (-pi, pi].
     :param constants: (CONSTANTS,) of :func:`prepare_constants`.
-    :param g: (12,) target, T M^-1.
-    :param work, ints: of :func:`workspace`; W_DOUBT becomes CERTAIN, or a mark such as DOUBTFUL_TARGET.
-    :param is_careful: whether to leave out nearly complex roots that are surely complex, which takes time.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
+    :param work, ints: workspace, from :func:`workspace`; W_DOUBT becomes CERTAIN, or a mark such as DOUBTFUL_TARGET.
+    :param is_careful: True leaves out nearly complex roots that are surely complex, which takes time.
     """
     candidates = matrix(work, W_FOUND, ROWS, JOINTS + 1)
     cut = vector(constants, FIRST_CUT, CUT)
@@ -454,7 +463,8 @@ def is_confirmed(count, constants, g, work, ints):
     the angles of other joints differ by more.
 
     :param count: number of different solutions that were found.
-    :param constants, g, work, ints: as for :func:`solve`. The rows at ``W_FOUND`` are overwritten.
+    :param constants, g, work, ints: constants of the chain, target and workspace, as for :func:`solve`. The rows at
+        ``W_FOUND`` are overwritten.
     """
     if not constants[0] > 1.0:
         return False
@@ -478,7 +488,8 @@ def solve_beside(constants, g, work, ints):
     This helps if the target itself is in doubt. A target with a symmetry can make every cut singular, but its
     neighbours do not. Fewer targets are solved if the table may overflow. The miss of each candidate grows by NUDGE.
 
-    :param constants, g, work, ints: as for :func:`solve`; ``g`` is the target in doubt.
+    :param constants, work, ints: constants of the chain and workspace, as for :func:`solve`.
+    :param g: (12,) G of the target in doubt.
     """
     candidates, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
     nudged = vector(work, W_NUDGED, 12)
@@ -508,7 +519,11 @@ SAME_ENTRIES = 0.05
 
 
 class Rating(NamedTuple):
-    """How well a cut finds known postures again, in numbers that rounding hardly changes: counts and coarse steps."""
+    """
+    How well a cut of the loop finds postures again that are given in advance.
+
+    The numbers are counts and coarse steps, which rounding hardly changes.
+    """
 
     is_exact: bool
     """Whether most targets leave no doubt, and the postures have at least EXACT_DIGITS correct digits on average."""
@@ -560,12 +575,12 @@ def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
 
 def _rate_cut(constants: Any, trials: Any, candidates: Any, work: Any, ints: Any) -> Rating | None:
     """
-    Rate a cut by how well it finds known postures again; return None if it misses a posture.
+    Rate a cut by how well it finds given postures again; return None if it misses a posture.
 
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
-    :param trials: pairs of a posture and its target.
+    :param trials: pairs of a posture (6,) and its target (12,).
     :param candidates: (ROWS, 7) scratch.
-    :param work, ints: of :func:`workspace`.
+    :param work, ints: workspace, from :func:`workspace`.
     """
     digits = entries = 0.0
     certain = trusted = plain = 0
@@ -596,7 +611,7 @@ def _rate_cut(constants: Any, trials: Any, candidates: Any, work: Any, ints: Any
 
 def _choose_cut(ratings: dict[int, Rating], merit: Callable[[Rating], tuple[int, ...]]) -> int:
     """
-    Return the cut with the greatest merit; of equal ones the first with the smallest entries, up to SAME_ENTRIES.
+    Return the cut with the greatest merit; of several, the first one with the smallest entries, up to SAME_ENTRIES.
 
     :param ratings: rating of each cut, in ascending order of the cuts; not empty.
     :param merit: :meth:`Rating.for_first` or :meth:`Rating.for_second`.
@@ -620,9 +635,9 @@ def choose_start(axes: Any, points: Any) -> tuple[int, bool]:
     """
     Choose where to cut the loop of a chain; return (start, is_exact): the choice as one number, and its accuracy.
 
-    All twelve cuts are tested with known postures. The number contains the best cut, and a second cut for doubtful
-    targets. It is -1 if no cut finds all postures. Rounding errors do not change the choice, except next to a threshold
-    of the rating.
+    All twelve cuts are tested by postures that are given in advance. The number contains the best cut, and a second cut
+    for doubtful targets. It is -1 if no cut gives all postures. Rounding errors do not change the choice, except next
+    to a threshold of the rating.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].

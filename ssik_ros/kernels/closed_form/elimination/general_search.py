@@ -1,5 +1,5 @@
 """
-Find every branch of one pose by elimination, for chains without special structure or close to a chain with structure.
+Find the branches of one pose by elimination, for chains without special structure or close to a chain with structure.
 
 :func:`search` is the kernel, :func:`make_scratch` returns its scratch. If the chain is close to a chain with a closed
 form, the closed form comes first. The elimination follows only if a doubt is left.
@@ -89,7 +89,10 @@ def search(
     """
     Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
-    :param out, counters, ints, reals, samples, matrix_t, seed, options, work: as for
+    Counter DOUBT tells whether solutions may be missing.
+
+    :param out, counters, ints, reals, samples, matrix_t, seed, options, work: solutions, counters, plan of the arm,
+        values of the held joint, target pose, seed, options and scratch, as for
         :func:`ssik_ros.kernels.closed_form.branches.search.search`.
     :param constants: (CONSTANTS,) constants of the elimination; overwritten if a joint is held.
     :param six, loop_work, loop_ints: scratch of the elimination, from :func:`make_scratch`.
@@ -149,7 +152,8 @@ def _keep_nearby(run, value):
 
     :param run: a :class:`search.BranchRun`.
     :param value: value of the held joint [rad]; ignored if no joint is held.
-    :returns: True if surely no other branch exists, so that no elimination is needed.
+    :returns: True if no other branch is to be expected, so that no elimination is needed; see
+        :func:`nearby_branches.are_all`.
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
     before, first = counters[common.BRANCHES], counters[common.KEPT]
@@ -181,9 +185,9 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
 
     :param run: a :class:`search.BranchRun`, with the candidates in its scratch; solutions replace them.
     :param count: number of candidates.
-    :param value: value of the held joint.
+    :param value: value of the held joint [rad].
     :param g: (12,) G, the motion that the six joints together must make.
-    :param constants, six, loop_work, loop_ints: as for :func:`search`.
+    :param constants, six, loop_work, loop_ints: constants and scratch of the elimination, as for :func:`search`.
     """
     n, held, options = run.ints[common.N], run.ints[common.HELD], run.options
     raw = common.work_of(run).candidates
@@ -237,13 +241,13 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
 @kernel
 def _take_real_joints(raw, six, count, n, held, value):
     """
-    Copy candidates of six joints to rows of the chain's own joints; return their number.
+    Copy candidates of six joints to rows of the chain's joints; return their number.
 
     A held joint is inserted. A chain of fewer than six joints was solved with added joints at its end; candidates in
     which an added joint is not at zero are left out.
 
-    :param raw: (16, n or more) out.
-    :param six: (16, 6) candidates.
+    :param raw: (count or more, n or more) out.
+    :param six: (., 6 or more) candidates in the first ``count`` rows.
     :param count: number of candidates.
     :param n: number of joints of the chain.
     :param held, value: index of the held joint (-1 if no joint is held), and its value.

@@ -40,8 +40,9 @@ def write_line(out, column, pose):
 @inline_kernel
 def _rotated(pose, x, row, i):
     """
-    Return (x, y, z), three components of a line, rotated by the rotation of ``pose`` (12,).
+    Return (x, y, z), three components of a line, rotated by the rotation of a pose.
 
+    :param pose: (12,) rotation row by row, then translation.
     :param x: (15, .) table of lines.
     :param row, i: first row of the three components, and column of the line.
     """
@@ -90,10 +91,9 @@ def _expand_pair(out, lines, count, row):
     """
     Write two rows of lines that are rotated about z by an unknown angle, as coefficients of its sin, its cos and 1.
 
-    The rows ``row`` and ``row + 1`` are two components that the rotation mixes.
-
     :param out: (15, .) out: first ``count`` columns for sin, then for cos, then for 1.
     :param lines: (15, .) table of ``count`` lines.
+    :param row: index of the first row; the rotation mixes it with the next row.
     """
     for j in range(count):
         x, y = lines[row, j], lines[row + 1, j]

@@ -1,7 +1,8 @@
 """
 Find the null vectors of an elimination's twelve equations at a root, and read two joint angles from each.
 
-A root is a value of joint k at which the equations are singular; the angles belong to joints k+1 and k+2.
+A root is a value of joint k, where the loop is cut, at which the equations are singular. The angles belong to joints
+k+1 and k+2; x_a and x_b are the tangents of half of them.
 
 A null vector has the entries x_a^i x_b^j, i = 3..0, j = 2..0, up to a factor. Several solutions that share the root
 span a null space of as many dimensions; multiplication by x_a and by x_b acts on it linearly, and the common
@@ -25,7 +26,8 @@ from ssik_ros.kernels.rows.householder import factorise, solve_factorised
 REPLACING_PIVOT = 1e-15
 """Pivot, relative to the largest entry, that replaces a smaller one."""
 TURN_A, TURN_B = 0.61, 1.13
-"""Half-angles by which the origins of x_a and x_b are moved before a space is split; any half-angles that no solution has are suitable."""
+"""Half-angles by which the origins of x_a and x_b are moved before a space is split; any half-angles that no
+solution has are suitable."""
 WEIGHT_B = 0.71
 """Share of x_b in the operator that separates the solutions of a space."""
 
@@ -44,9 +46,10 @@ SCRATCH = AT_REST + max(
 @kernel
 def factorise_equations(lu, pivots, sine, cosine, one, q):
     """
-    Write the triangular factors (LU) of the twelve equations in x_a^i x_b^j at an angle of joint k.
+    Write the triangular factors (LU) of the twelve equations of a cut loop at an angle of joint k.
 
-    Vanishing pivots are replaced by tiny ones, so that null vectors can be computed.
+    The unknowns are the products x_a^i x_b^j of the tangents of half the angles of joints k+1 and k+2. Vanishing pivots
+    are replaced by tiny ones, so that null vectors can be computed.
 
     :param lu: (12, 12) out.
     :param pivots: (12,) out: int32 row exchanges.
@@ -87,7 +90,11 @@ def _scale(x):
 
 @inline_kernel
 def _solve(lu, pivots, x):
-    """Solve the twelve equations in place: ``x`` (12,) is the right side, then the solution; ``lu`` is kept."""
+    """
+    Solve the twelve equations in place: ``x`` (12,) is the right side, then the solution; ``lu`` is kept.
+
+    :param lu, pivots: triangular factors and row exchanges, from :func:`factorise_equations`.
+    """
     # Later exchanges of rows have moved the factors, so all of them come first.
     for j in range(SIZE):
         place = pivots[j]
@@ -106,7 +113,7 @@ def refine(lu, pivots, x):
 
     It is then scaled so that its largest absolute entry is 1.
 
-    :param lu, pivots: of :func:`factorise_equations`.
+    :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
     :param x: (12,) the vector, of products x_a^i x_b^j, see the module.
     """
     _solve(lu, pivots, x)
@@ -116,13 +123,14 @@ def refine(lu, pivots, x):
 @kernel
 def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
     """
-    Write a matrix that tells how far the nearby roots are from an angle of joint k.
+    Write a matrix that tells how far the nearby roots are from an angle of joint k, where a loop is cut.
 
     The matrix is inv(M) D, with the value M and the derivative D of the twelve equations. A root is at the angle minus
     1 / eigenvalue [rad], to first order.
 
     :param out: (12, 12) out.
-    :param lu, pivots: of :func:`factorise_equations` at this angle.
+    :param lu, pivots: triangular factors and row exchanges of the equations at this angle, from
+        :func:`factorise_equations`.
     :param sine, cosine: (6, 9) coefficients of sin q_k and cos q_k in the six equations.
     :param q: the angle of joint k [rad].
     :param x: (12,) scratch.
@@ -155,7 +163,7 @@ def null_vector(x, lu, pivots):
     Its largest absolute entry is 1.
 
     :param x: (12,) out: products x_a^i x_b^j up to a factor, see the module.
-    :param lu, pivots: of :func:`factorise_equations`.
+    :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
     """
     _start(x, 0)
     linalg.back_substitute(lu, x, SIZE)
@@ -168,10 +176,10 @@ def read_angles(x):
     """
     Return the angles (q_a, q_b) of joints k+1 and k+2 [rad] that a null vector belongs to.
 
-    Each tangent of half an angle is the quotient of two entries that are one power apart, one of them the largest of
-    all.
+    Each tangent of half an angle is the quotient of two entries that are one power apart. The largest entry of all is
+    one of both.
 
-    :param x: (12,) products x_a^i x_b^j, see the module.
+    :param x: (12,) products x_a^i x_b^j, i = 3..0, j = 2..0, of the tangents of half the angles, up to a factor.
     """
     place, largest = 0, -1.0
     for i in range(SIZE):
@@ -209,7 +217,7 @@ def null_space(space, lu, pivots, m):
     Write an orthonormal basis of the space of m vectors that come nearest to null vectors of the equations.
 
     :param space: (m, 12) out.
-    :param lu, pivots: of :func:`factorise_equations`.
+    :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
     :param m: dimension of the space.
     """
     for i in range(m):
@@ -235,8 +243,12 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
     """
     Add to a matrix the multiplication by x_a (step 3) or x_b (step 1), as it acts on a space of null vectors.
 
+    x_a and x_b are the tangents of half the angles of joints k+1 and k+2.
+
     :param out: (m, m), to which ``weight`` times the matrix is added.
     :param space: (m, 12) basis of the space.
+    :param m: dimension of the space.
+    :param step: 3 for x_a, 1 for x_b.
     :param turn: half-angle by which the origin of the angle is moved, so that no solution is at infinity.
     :param weight: factor.
     :param scratch: (2 SIZE MOST_EIGENVALUES + 3 MOST_EIGENVALUES,).
@@ -270,6 +282,7 @@ def split_space(out, space, m, scratch):
 
     :param out: (m, 12) out.
     :param space: (m, 12) basis of the space.
+    :param m: dimension of the space.
     :param scratch: (SCRATCH,).
     """
     size = MOST_EIGENVALUES * MOST_EIGENVALUES

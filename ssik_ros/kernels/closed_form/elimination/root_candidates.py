@@ -40,9 +40,11 @@ from ssik_ros.kernels.rows.eigenvalues import eigenvalues, SCRATCH_ROWS
 W_RIGHT, W_A, W_B, W_C = W_POSES + 12, W_POSES + 24, W_POSES + 36, W_POSES + 48
 """Offsets of further poses; the first is the left side of the loop."""
 SPLIT_ROOT_FACTOR = 4.0
-"""A real root that rounding has split into nearly complex ones is nearer to them than this times their imaginary part."""
+"""A real root that rounding has split into nearly complex ones is nearer to them than this times their imaginary
+part."""
 SPLIT = 3.0
-"""If a root is nearer to the middle of nearly complex ones than their imaginary part over this, rounding has split it."""
+"""If a root is nearer to the middle of nearly complex ones than their imaginary part over this, rounding has split
+it."""
 JOINED = 1e-4
 """If the difference of roots is smaller, they share a null space [rad]."""
 CANDIDATE_SEPARATION = 1e-9
@@ -107,6 +109,8 @@ def _is_new(candidates, first, count):
 
     It must miss the target by less than HOPELESS_MISS, and differ from the candidates in rows ``first`` to ``count`` -
     1.
+
+    :param candidates: (ROWS, 7) six angles [rad], then the miss, by which the loop does not close.
     """
     if not candidates[count, 6] < HOPELESS_MISS:
         return False
@@ -128,8 +132,10 @@ def _count_apart(candidates, first, count):
     """
     Return the number of different solutions among rows ``first`` to ``count`` - 1.
 
-    Only rows with a miss below DOUBTFUL_MISS count. A row within DIFFERENT_ROOTS of an earlier one in every joint
+    Only rows with a miss below DOUBTFUL_MISS count. A row within DIFFERENT_ROOTS of an earlier row in every joint
     belongs to the same solution.
+
+    :param candidates: (ROWS, 7) six angles [rad], then the miss, by which the loop does not close.
     """
     solutions = 0
     for row in range(first, count):
@@ -151,6 +157,8 @@ def _drop_others(candidates, first, count):
     Remove the rows from ``first`` on that miss the target by DOUBTFUL_MISS or more; return the new number of rows.
 
     The kept rows move up.
+
+    :param candidates: (ROWS, 7) six angles [rad], then the miss; the first ``count`` rows are in use.
     """
     kept = first
     for row in range(first, count):
@@ -202,7 +210,8 @@ def _add_single(candidates, count, first, q, elimination, k, work, ints):
 
     :param candidates, count: (ROWS, 7) candidates, of which ``count`` rows are filled.
     :param q: the root, an angle of joint k [rad].
-    :param elimination, k, work, ints: as for :func:`_add_shared`.
+    :param elimination, k, work, ints: the :class:`Elimination`, the joint of the root, and the workspace, as for
+        :func:`_add_shared`.
     """
     sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
     one = matrix(work, W_ONE, 6, 9)
