@@ -7,8 +7,9 @@ Count the branches of m poses of an arm with six joints. The numbers equal the n
 
 Method
 ------
-Kernels for some classes count eight poses side by side. Poses with a close comparison, and poses that are not rigid up
-to rounding, are searched one by one. So are all poses of arms whose class has no such kernel.
+Kernels for some classes count eight poses side by side. Poses for which a comparison is too close to be certain, and
+poses that are not rigid up to rounding, are searched one by one. So are all poses of arms whose class has no such
+kernel.
 
 Cost
 ----
@@ -142,12 +143,13 @@ def count_many(counts, poses, ints, reals, samples, seed, options, rows, counter
     """
     Write the number of branches within limits of each pose; return how many poses had to be searched one by one.
 
-    The arm must have six joints, no held joint and no elimination.
+    The arm must have six joints, no held joint and no elimination; this is not checked.
 
     :param counts: (m,) out: number of branches; -1 if the pose is not a rigid transform; DOUBTFUL (-3) if further
         branches may exist.
-    :param poses: (m, 4, 4) targets.
-    :param ints, reals, samples, options: as for :func:`search.search`, with mode WITHIN_LIMITS and without a seed.
+    :param poses: (m, 4, 4) target poses of the tip.
+    :param ints, reals, samples, options: plan of the arm and options of the call, as for :func:`search.search`, with
+        mode WITHIN_LIMITS and without a seed.
     :param seed: (n,) ignored.
     :param rows, counters, work: scratch of one search.
     :param scratch: (SCRATCH,) scratch.

@@ -73,9 +73,9 @@ def within(table, joint, s, c):
     """
     Return (is_inside, certain): masks of the lanes whose angle has a winding within limits, and where this is certain.
 
-    :param table: from :func:`write_limits`.
+    :param table: limits, from :func:`write_limits`.
     :param joint: index of the joint in the class.
-    :param s, c: sine and cosine of the angle.
+    :param s, c: sine and cosine of the angle, in eight lanes.
     """
     at = LIMIT * joint
     # cos(angle - middle) - cos(half). For a joint without limits it is 0, which exceeds the edge of -1.
@@ -86,13 +86,13 @@ def within(table, joint, s, c):
 @inline_kernel
 def component(r2, d, size2):
     """
-    Decide whether a cos t + b sin t = d has two angles t, and prepare them.
+    Decide whether a cos t + b sin t = d has two angles t, and prepare them for :func:`solution`.
 
     :param r2: a^2 + b^2 in each lane.
     :param d: right side in each lane.
     :param size2: square of the reference length, in the unit of r2.
-    :returns: (has_two, certain, x): mask of lanes with two angles; mask of lanes where this is certain;
-        x = sqrt(r2 - d^2), 0 in lanes without angles.
+    :returns: (has_two, certain, x): mask of lanes with two angles; mask of lanes where this is certain; x = sqrt(r2 -
+        d^2), 0 in lanes without angles.
     """
     square = d * d
     gap = r2 - square
@@ -107,7 +107,8 @@ def angle(y, x, inverse):
     """
     Return (sine, cosine) of the angle from the x axis to the vector (x, y), in each lane.
 
-    :param inverse: inverse of the vector's length, which is known up to rounding.
+    :param y, x: components of the vector.
+    :param inverse: inverse of the vector's length, correct up to rounding.
     """
     s, c = y * inverse, x * inverse
     # A Newton step for 1 / sqrt squares the rounding error of the length.
@@ -121,6 +122,7 @@ def solution(number, a, b, d, x, inverse):
     Return (sine, cosine) of a solution t of a cos t + b sin t = d, in each lane.
 
     :param number: 0 or 1, for the first and the second solution.
+    :param a, b, d: coefficients of the equation.
     :param x: sqrt(a^2 + b^2 - d^2), from :func:`component`.
     :param inverse: inverse of a^2 + b^2.
     """
@@ -137,7 +139,7 @@ def not_in(mask):
 @inline_kernel
 def missed(x, y, t, wanted_x, wanted_y, wanted_t):
     """
-    Return the squared Frobenius norm of the difference of two frames, in each lane.
+    Return the squared Frobenius norm of the difference of two frames, as 3x4 matrices, in each lane.
 
     :param x, y, t: two axes and the origin of a frame.
     :param wanted_x, wanted_y, wanted_t: two axes and the origin of the other frame.

@@ -106,8 +106,8 @@ def probe(run, values, count, places, ranges, scratch):
     """
     Return how many branches are within limits and reach the pose, summed over several values of the held joint.
 
-    Candidates are measured but not improved by Newton steps. Values that the kernel for eight values cannot solve, as
-    at a straight wrist, are skipped.
+    A branch reaches the pose if its pose error is at most ERROR_OPTION; Newton steps are not made. Values that the
+    kernel for eight values cannot solve, as at a straight wrist, are skipped.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param values: (8,) values of the held joint [rad]; the first ``count`` are read.
@@ -142,7 +142,8 @@ def _scan(run, spread, values, places, ranges, scratch):
 
     The values are tested in two batches of eight. The second batch is left out if the first one has a posture.
 
-    :param run, places, ranges, scratch: as for :func:`probe`.
+    :param run, places, ranges, scratch: the search, scratch for branches, and ranges of the joints, as for
+        :func:`probe`.
     :param spread: (SPREAD,) settings with the range.
     :param values: (8,) scratch.
     :returns: number of branches within limits in the first successful batch; 0 if both batches have none.
@@ -408,10 +409,10 @@ def _choose_values(values, items, out, spread, first, second, count):
     """
     Write values of the held joint to try: the middles of cells at which all joints may be within limits.
 
-    Equal values are written once.
+    A cell is a range of the held joint for one posture of joints 1 to 3. Equal values are written once.
 
     :param values: (8,) out: values of the held joint [rad], moved into its range.
-    :param items, out: cells, and the ranges of their joints.
+    :param items, out: eight cells, and the ranges of their joints, from :func:`_examine`.
     :param spread: (SPREAD,) settings with the range.
     :param first, second: bits of the cells that may have a posture, for each wrist.
     :param count: number of cells.
@@ -477,10 +478,13 @@ def _divide_all(queue, size, most, items, head, first, second, count, is_split):
 
     The result is most + 1 if a cell cannot be divided, because the queue is full or the cell is too narrow.
 
-    :param queue, size, most, items, is_split: as for :func:`_divide`.
+    :param queue, size: table of waiting cells, and number of cells in it.
+    :param most: largest number of cells.
+    :param items: eight cells with their drift and range of joint 6.
     :param head: index in the queue of the first cell in ``items``.
     :param first, second: bits of the cells that may have a posture, for each wrist.
     :param count: number of cells in ``items``.
+    :param is_split: True if the range of joint 6 may be divided instead of the cell.
     """
     for lane in range(count):
         bits = ((first >> lane) & 1) | (((second >> lane) & 1) << 1)
@@ -564,9 +568,10 @@ def decide_many(
     :param status: (m,) out: REACHED (2, a posture was found), PROVED (1, none exists), UNDECIDED (0), or NOT_RIGID
         (-1). Without PROBES in ``spread`` no posture is searched, so REACHED does not occur.
     :param branches: (m,) out: branches within limits in the batch of values of the held joint that found any, else 0.
-    :param tried: (m,) out: number of examined cells of the held joint.
-    :param poses: (m, 4, 4) targets.
-    :param ints, reals, options, seed: as for :func:`search.search`; the seed is ignored.
+    :param tried: (m,) out: number of examined cells, ranges of the held joint.
+    :param poses: (m, 4, 4) target poses of the tip.
+    :param ints, reals, options, seed: plan of the arm and options of the call, as for :func:`search.search`; the seed
+        is ignored.
     :param held, numbers, limits, axis_offsets: fields of the arm's :class:`held_ranges.HeldArm`; ``held`` is its
         ``vectors``.
     :param spread: (SPREAD,) settings, such as LOW.

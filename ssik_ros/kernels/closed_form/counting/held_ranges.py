@@ -136,9 +136,9 @@ class Cells(NamedTuple):
     """
     Eight cells to bound, one in each lane: a range of the held joint, and a branch of the first three joints.
 
-    The range is ``middle`` plus or minus ``half`` [rad]. ``elbow`` and ``shoulder``, 1 or -1, select the branch: sign of
-    the angle of joint 3, and side of the plane of axes 1 and 2. The offset of W is the vector from its position on the
-    target to its position on the nearest chain of the class. It lies in a ball of radius ``ball`` whose centre is
+    The range is ``middle`` plus or minus ``half`` [rad]. ``elbow`` and ``shoulder``, 1 or -1, select the branch: sign
+    of the angle of joint 3, and side of the plane of axes 1 and 2. The offset of W is the vector from its position on
+    the target to its position on the nearest chain of the class. It lies in a ball of radius ``ball`` whose centre is
     ``shift`` plus ``lift`` rotated by the held joint, in units of the arm.
     """
 
@@ -163,9 +163,9 @@ class Target(NamedTuple):
     Ranges that the target allows while the held joint moves through a cell, seen from A, where axes 1 and 2 meet.
 
     W is the centre of the wrist. The distance from A to W is ``shortest`` to ``longest``; the cosine between this line
-    and axis 1 is ``low`` to ``high``. ``azimuth`` is the line's angle about axis 1, ``roll`` the angle of axis 6 about
-    the line, ``last`` the line's angle about axis 6, each (centre, radius) [rad]. ``side`` is the angle between the line
-    and axis 6 as (cosine, sine, radius).
+    and axis 1 is ``low`` to ``high``. ``azimuth`` is the line's angle about axis 1, and ``last`` its angle about axis
+    6. ``roll`` is the angle of axis 6 about the line. These three are (centre, radius) [rad]. ``side`` is the angle
+    between the line and axis 6 as (cosine, sine, radius).
     """
 
     shortest: float
@@ -225,8 +225,8 @@ class Wrist(NamedTuple):
     """
     Ranges from the spherical triangle of axis 4, axis 6 and the line from A to the wrist centre W.
 
-    All are (centre, radius) [rad]; ``at4`` and ``at6`` are the triangle's angles at axis 4 and at axis 6. ``bend`` is the
-    angle of joint 5 without its sign, counted from the value at which axes 4 and 6 are nearest to parallel.
+    All are (centre, radius) [rad]; ``at4`` and ``at6`` are the triangle's angles at axis 4 and at axis 6. ``bend`` is
+    the angle of joint 5 without its sign, counted from the value at which axes 4 and 6 are nearest to parallel.
     """
 
     bend: tuple[float, float]
@@ -258,7 +258,7 @@ def _length(v):
 
 @inline_kernel
 def _inverse(value):
-    """Return 1 / ``value`` in each lane for values that are not negative; 1e300 in place of infinity for zero."""
+    """Return 1 / ``value`` in each lane, for values of at least 0; 1e300 for zero and tiny values."""
     return lanes.select(value > 1e-300, 1.0, lanes.spread(1e300)) / lanes.select(
         value > 1e-300, value, 1.0
     )
@@ -275,7 +275,10 @@ def _between_cosines(low, high):
     """
     Return (range, is_empty): angles in [0, pi] whose cosine is from ``low`` to ``high``, as (centre, radius) [rad].
 
-    ``is_empty`` is a mask of the lanes with no such angle. The range is widened by INTERVAL_ROUNDING.
+    The range is widened by INTERVAL_ROUNDING.
+
+    :param low, high: least and largest cosine, in eight lanes; they may exceed -1 and 1.
+    :returns: (range, is_empty): the range, and a mask of the lanes with no such angle.
     """
     low, high = low - INTERVAL_ROUNDING, high + INTERVAL_ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
@@ -286,7 +289,12 @@ def _between_cosines(low, high):
 
 @inline_kernel
 def _quotient(low, high, least, most):
-    """Return (least, largest) x / y, lane by lane, for x from ``low`` to ``high`` and y from ``least`` to ``most``, y > 0."""
+    """
+    Return (least, largest) quotient x / y in each lane, for x and y within ranges.
+
+    :param low, high: range of x.
+    :param least, most: range of y, which is positive.
+    """
     to_least, to_most = _inverse(least), _inverse(most)
     return (
         low * lanes.select(low < 0.0, to_least, to_most),
@@ -361,6 +369,7 @@ def _dihedral(vector, square, size, a, b):
 
     :param vector: the vector, in lanes.
     :param square, size: squared length and length of ``vector``.
+    :param a, b: the two vectors.
     """
     y = size * vectors.dot(vector, vectors.cross(a, b))
     return lanes.arc_tangent(
@@ -374,6 +383,10 @@ def _see_target(arm, pose, cells):
     Return the :class:`Target` of eight cells: ranges of distance and angles of W seen from A, and of axis 6.
 
     A is the point where axes 1 and 2 meet, W the centre of the wrist. The held joint moves through each cell.
+
+    :param arm: a :class:`HeldArm`.
+    :param pose: the target, a :class:`Pose`.
+    :param cells: eight :class:`Cells`.
     """
     arm_vectors, numbers = arm.vectors, arm.numbers
     u, h1 = triple(arm_vectors, U), triple(arm_vectors, H1)
@@ -527,7 +540,8 @@ def _bend_wrist(arm, target, elbow, roll):
     """
     Bound the angle between axes 4 and 6, and so joint 5.
 
-    :param roll: centre and radius of the angle about the line from A to W, from axis 6 to axis 4.
+    :param arm, target, elbow: a :class:`HeldArm`; :class:`Target` and :class:`Elbow` of eight cells.
+    :param roll: centre and radius of the angle about the line from A to W, from axis 6 to axis 4 [rad].
     :returns: (wrist, is_out): the :class:`Wrist`, and a mask of the lanes in which joint 5 cannot make this angle.
     """
     c6, s6, cone6 = target.side
@@ -557,6 +571,8 @@ def _place_wrist(arm, target, elbow, wrist, side):
     """
     Return the ranges of joints 4, 5 and 6 of one wrist, each as (centre, radius) [rad].
 
+    :param arm, target, elbow, wrist: a :class:`HeldArm`; :class:`Target`, :class:`Elbow` and :class:`Wrist` of eight
+        cells.
     :param side: 1 for the first wrist, -1 for the second; sign of the angle of joint 5.
     """
     arm_vectors, numbers = arm.vectors, arm.numbers
@@ -603,6 +619,7 @@ def _store(out, row, place):
     """
     Write centre and radius of a joint in eight lanes into rows ``row`` and ``row + RADII`` of ``out``.
 
+    :param out: (RANGES,) ranges of the joints, see :func:`bound`.
     :param place: (centre, radius) [rad].
     """
     lanes.store(out, row * LANES, place[0])
@@ -633,9 +650,10 @@ def bound(out, arm, pose, items):
     :param out: (RANGES,) out: for each wrist six centres, six radii [rad] and the least margin of the centres to the
         limits, eight lanes each. It is incomplete if all cells are excluded.
     :param arm: a :class:`HeldArm`.
-    :param pose: :class:`Pose`.
+    :param pose: the target, a :class:`Pose`.
     :param items: (ITEMS,) eight :class:`Cells`.
-    :returns: (first, second): bits of the cells that may have a posture within limits, for each of the two wrists.
+    :returns: (first, second): bits of the cells that may have a posture within limits, for each of the two wrists. A
+        cell without a bit is proved to have none.
     """
     cells = _load(items)
     target = _see_target(arm, pose, cells)

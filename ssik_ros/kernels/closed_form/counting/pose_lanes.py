@@ -24,9 +24,9 @@ class CountedArm(NamedTuple):
     """
     Constants of an arm of six joints for the counting kernels, in the order of its class.
 
-    ``axes`` and ``points``: (18,) unit direction and a point of each axis [m], joints at zero. ``special``: (6,) special
-    points of the class, such as the wrist centre. ``limits``: table of :func:`gates.write_limits`. ``size2``: square of
-    the arm's reference length [m^2].
+    ``axes`` and ``points``: (18,) unit direction and a point of each axis [m], joints at zero. ``special``: (6,)
+    special points of the class, such as the wrist centre. ``limits``: table of :func:`gates.write_limits`. ``size2``:
+    square of the arm's reference length [m^2].
     """
 
     axes: np.ndarray
@@ -43,7 +43,7 @@ class CountedArm(NamedTuple):
 
 @inline_kernel
 def at_zero():
-    """Return lanes that are all zero."""
+    """Return eight lanes that are all zero."""
     return lanes.spread(0.0)
 
 
@@ -94,7 +94,11 @@ def gather(area, poses, start, count):
 
 @inline_kernel
 def are_rigid(g):
-    """Return a mask of lanes whose rotation is right-handed and orthonormal up to :data:`COUNTED_POSE_DEVIATION`."""
+    """
+    Return a mask of lanes whose rotation is right-handed and orthonormal up to :data:`COUNTED_POSE_DEVIATION`.
+
+    :param g: poses in eight lanes, see :func:`lane_poses.load_poses`.
+    """
     x, y = columns_of(g)
     rest = vectors.subtract(vectors.cross(x, y), (g[2], g[5], g[8]))
     return (
