@@ -136,13 +136,13 @@ WHOLE, WHOLE_REST = 3.141592653589793, 1.2246467991473532e-16
 
 @inline_kernel
 def lesser(a, b):
-    """Return the smaller number in each lane; b if one of them is NaN."""
+    """Return the smaller of a and b in each lane; b if a or b is NaN."""
     return select(a < b, a, b)
 
 
 @inline_kernel
 def greater(a, b):
-    """Return the larger number in each lane; b if one of them is NaN."""
+    """Return the larger of a and b in each lane; b if a or b is NaN."""
     return select(a > b, a, b)
 
 

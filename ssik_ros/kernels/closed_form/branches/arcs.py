@@ -115,7 +115,7 @@ def places_needed(last):
 @inline_kernel
 def stack_size(last):
     """
-    Return how many integers the stack of open intervals of a search needs.
+    Return how many integers the stack of a search needs: intervals of the held joint that wait for an examination.
 
     :param last: index of the last scanned place.
     """

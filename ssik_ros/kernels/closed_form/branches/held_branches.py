@@ -49,7 +49,11 @@ UNCHECKED_DISTANCE = 0.6
 
 
 class Ranges(NamedTuple):
-    """Ranges of the n joints of an arm, as :func:`write_ranges` writes them."""
+    """
+    Ranges of the n joints of an arm within their limits, as :func:`write_ranges` writes them.
+
+    The held joint, and joints whose range covers a full turn, count as joints without limits.
+    """
 
     middles: Annotated[Floats, 'n']
     """Middles of the ranges [rad]."""
@@ -67,7 +71,7 @@ view_ranges = RANGES.kernel('view_ranges')
 
 
 class LaneScratch(NamedTuple):
-    """Scratch of :func:`write_by_lanes` and :func:`write_margins` for an arm of n joints."""
+    """Scratch of :func:`write_by_lanes` and :func:`write_margins` for an arm of n joints, one of which is held."""
 
     wrist: Annotated[Floats, held_wrist_lanes.SCRATCH]
     """Scratch of :mod:`held_wrist_lanes`."""
@@ -433,7 +437,13 @@ def _put_on_limits(pending, start, ranges, n):
 
 @inline_kernel
 def _waiting_at(index, n):
-    """Return the offset of waiting candidate ``index`` in ``pending``: n joint values, then the index of its place."""
+    """
+    Return the offset of waiting candidate ``index`` in ``pending``, the table of candidates to certify.
+
+    A candidate takes n + 1 numbers: its joint values, then the index of its place.
+
+    :param n: number of joints.
+    """
     return 1 + index * (n + 1)
 
 

@@ -78,7 +78,12 @@ def places_needed(last):
 
 
 class ArcScratch(NamedTuple):
-    """Scratch of a search of an arm of n joints on arcs, for ``wanted`` values and ``capacity`` waiting candidates."""
+    """
+    Scratch of a search of seven joints that samples the held joint on arcs within the limits.
+
+    ``n`` is the number of joints, ``wanted`` the requested number of values, ``capacity`` the most candidates that wait
+    for certification.
+    """
 
     lanes: Annotated[Floats, 'hb.scratch_size(n)']
     """Scratch of :mod:`held_branches`."""
@@ -288,6 +293,8 @@ def _choose_scanned(values, spread, first, count, last):
 
     :param values: (8,) out.
     :param spread: (SPREAD,) settings with the range.
+    :param first, count: number of the first value, and how many to write, at most eight.
+    :param last: number of the last scanned value.
     """
     step = (spread[HIGH] - spread[LOW]) / (last - 1)
     for i in range(count):

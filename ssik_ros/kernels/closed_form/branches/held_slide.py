@@ -22,7 +22,8 @@ with target position t and the position o of the first point at zero.
 
 Degeneracies
 ------------
-Out of reach: the value that comes nearest. Other prismatic joints without limits: the range is infinite.
+If a pose is out of reach, the range may be the value that comes nearest. If another prismatic joint has no limits, the
+range is infinite.
 
 Cost
 ----

@@ -12,8 +12,9 @@ Eight branches at each value in the order of :mod:`spherical_wrist`, so that a b
 
 Method
 ------
-1. If the last joint is held, E_1 ... E_6 = G E_7^-1. If the first is held, E_2 ... E_7 = E_1^-1 G. So only the target
-   depends on the value, and all axes stay in place. On the reversed chain the target is the inverse.
+1. E_i is the motion of joint i, and G the motion that all joints together must make. If the last joint is held, E_1 ...
+   E_6 = G E_7^-1. If the first is held, E_2 ... E_7 = E_1^-1 G. So only the target depends on the value, and all axes
+   stay in place. On the reversed chain the target is the inverse.
 2. Solve the subproblems of MEETING_12 in :mod:`spherical_wrist`, one value in each lane: subproblem 3 for joint 3,
    subproblem 2 for joints 1 and 2, and the wrist of :mod:`spherical_wrist_lanes` for each of the four postures.
 3. A subproblem out of reach returns its nearest solution twice. Its branches are marked. Their pose error decides later
@@ -217,8 +218,10 @@ def _write_wrists(scratch, axes, arm):
     """
     Complete an arm posture by both wrists: write two branches of six angles and a mark, at :func:`column_of`.
 
+    The mark is 1 if a subproblem was tangent or out of reach, else 0.
+
     :param scratch: (SCRATCH,) with the targets and the arm postures.
-    :param axes: (18,) the free joints in the order of the class.
+    :param axes: (18,) directions of the axes of the free joints, in the order of the class.
     :param arm: index of the arm posture, 0 to 3; its branches are 2 arm and 2 arm + 1.
     :returns: bit mask of the values of the held joint at which the wrist is nearly straight.
     """

@@ -12,9 +12,9 @@ Method
 ------
 1. FK(q) = E_1 ... E_n M, the motion of each joint and then the pose M of the tip at zero. For each joint its axis z_i
    through p_i at q is written, too.
-2. Error at the tip: position t_T - t, and rotation w = sum over the columns of (r_i x r_i^T) / 2. w is the rotation axis
-   times the sine of the angle. T is the target, t_T its position, r_i and r_i^T the columns of both rotations. Residual:
-   Frobenius norm of FK(q) - T.
+2. Error at the tip: position t_T - t, and rotation w = sum over the columns of (r_i x r_i^T) / 2. w is the rotation
+   axis times the sine of the angle. T is the target, t_T its position, r_i and r_i^T the columns of both rotations.
+   Residual: Frobenius norm of FK(q) - T.
 3. While the residual is above rounding and falls: Newton steps with the columns (z_i x (t - p_i), z_i), or (z_i, 0) for
    prismatic joints, on the joints that are not held. The equations are solved by Gaussian elimination with pivoting. If
    a pivot vanishes, a damped step is taken instead.
@@ -85,7 +85,7 @@ view_scratch = SCRATCH.kernel('view_scratch')
 @kernel
 def evaluate(axes, points, home, n, slides, q, screws, pose):
     """
-    Write the pose of the tip and the screw of every joint at q.
+    Write the pose of the tip and the axis of every joint at joint values q, in the base frame.
 
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.

@@ -1,4 +1,4 @@
-"""Poses and moved axes of a chain at many postures."""
+"""Compute the pose of the tip and the axes of the joints in the base frame, for many postures of a chain."""
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.certification import certify
@@ -7,7 +7,7 @@ from ssik_ros.kernels.closed_form.certification import certify
 @kernel
 def evaluate_rows(screws, poses, axes, points, home, slides, q):
     """
-    Write the screws and the pose of the tip at every posture.
+    Write the axis of every joint and the pose of the tip at each of k postures, in the base frame.
 
     :param screws: (k, 6 n) out: axis, then a point of it, joint by joint.
     :param poses: (k, 12) out: rotation row by row, then translation.

@@ -1,5 +1,5 @@
 """
-Decide whether the branches of a nearby chain account for all branches of the true chain.
+Decide whether the branches of a nearby chain probably lead to all branches of the true chain.
 
 Problem
 -------
@@ -10,7 +10,7 @@ Method
 ------
 Between the nearby chain and the true chain, branches are born in pairs, and the Jacobian is singular at their
 birthplace. If the axes drift by d, a birthplace is within a multiple of d of a candidate, counted in the chain's size.
-So a candidate whose Jacobian has a pivot below this bound leaves a doubt.
+So a candidate whose Jacobian has a pivot below this bound leaves a doubt. The multiple is observed, not proved.
 
 Cost
 ----

@@ -3,8 +3,9 @@ Solve chains of at most three revolute and at most three prismatic joints: the a
 
 Problem
 -------
-E_1 ... E_n = G, n at most 6, revolute and prismatic joints in any order. Gantries are of this class, whatever their
-wrist, because its axes need not meet.
+E_1 ... E_n = G, n at most 6, revolute and prismatic joints in any order. E_i is the motion of joint i, and G the motion
+that all joints together must make, with rotation R_G. Gantries are of this class, whatever their wrist, because its
+axes need not meet.
 
 Solutions
 ---------
@@ -15,13 +16,13 @@ Method
 1. Prismatic joints do not rotate anything, so the product of the rotations is R_G. Three axes: see
    :mod:`ssik_ros.kernels.geometry.subproblems.three_axes`. Two axes a, b: the first rotates b onto R_G b, the second
    does the rest. One axis: it rotates a vector perpendicular to it.
-2. With known angles every prismatic joint has a known direction d_i, and sum q_i d_i = G x - x' is linear. Here x is
-   any point, and x' its image under the chain with all prismatic joints at zero.
+2. The angles determine the direction d_i of every prismatic joint, and sum q_i d_i = G x - x' is linear. Here x is any
+   point, and x' its image under the chain with all prismatic joints at zero.
 
 Degeneracies
 ------------
-If neighbouring axes are parallel, the chain is not of this class. At a straight wrist the last angle is the offered
-one. If the directions of prismatic joints are coplanar at a singular posture, see
+If neighbouring axes are parallel, the chain is not of this class. At a straight wrist the last angle is the angle that
+the caller offers. If the directions of prismatic joints are coplanar at a singular posture, see
 :mod:`ssik_ros.kernels.closed_form.classes.slide_lengths`. Chains of fewer than six joints miss most poses; the
 certification rejects their candidates.
 

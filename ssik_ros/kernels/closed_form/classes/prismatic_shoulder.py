@@ -3,8 +3,9 @@ Solve chains whose first three joints include one or two prismatic joints, follo
 
 Problem
 -------
-E_1 ... E_n = G. One or two of joints 1 to 3 are prismatic; joints 4 to n, three at most, are revolute with axes through
-the point W.
+E_1 ... E_n = G. E_i is the motion of joint i, with rotation R_i, along or about the direction h_i through o_i. G is the
+motion that all joints together must make, with rotation R_G. One or two of joints 1 to 3 are prismatic. Joints 4 to n,
+three at most, are revolute with axes through the point W.
 
 Solutions
 ---------

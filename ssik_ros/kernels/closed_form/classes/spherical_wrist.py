@@ -3,7 +3,8 @@ Solve arms of six revolute joints whose last three axes meet in one point.
 
 Problem
 -------
-E_1 ... E_6 = G with axes 4, 5, 6 through the point W.
+E_1 ... E_6 = G with axes 4, 5, 6 through the point W. E_i is the motion of joint i, with rotation R_i about the
+direction h_i. G is the motion that all joints together must make, with rotation R_G.
 
 Solutions
 ---------
@@ -134,10 +135,10 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     """
     Write four rows (q1, q2, q3) for an arm of which two neighbouring axes of the first three meet in a point A.
 
-    The axis h that does not pass through A sets the distance of a point from A; the other two joints set its
-    direction.
+    The axis h that does not pass through A sets the distance of a point from A; the other two joints set its direction.
+    If a subproblem is out of reach, its rows are the nearest angles.
 
-    :param arm: (4, 3) out.
+    :param arm: (4, 3) out [rad].
     :param alone: column of the joint of axis h: 0 if this is axis 1, 2 if it is axis 3.
     :param h, o: this axis, and a point on it.
     :param point: point that this joint moves.

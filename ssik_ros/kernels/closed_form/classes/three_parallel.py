@@ -4,7 +4,9 @@ Solve arms of six revolute joints with three parallel axes next to each other.
 Problem
 -------
 E_1 ... E_6 = G with h_3 = +-h_2, h_4 = +-h_2 (AXES_234), or with h_2 = +-h_1, h_3 = +-h_1 and axes 5, 6 meeting in A
-(AXES_123). Other positions of the parallel axes are these cases on the reversed chain.
+(AXES_123). E_i is the motion of joint i, with rotation R_i about the direction h_i, and o_i a point of its axis. G is
+the motion that all joints together must make, with rotation R_G. Other positions of the parallel axes are these cases
+on the reversed chain.
 
 Solutions
 ---------
@@ -102,8 +104,8 @@ def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
     """
     Return q6 [rad] with R(h6, q6) p = q, or a suitable value if p is parallel to h6, so that q6 is free.
 
-    A free q6 is the angle nearest to the offered one at which the parallel joints can reach the pose: they must make
-    the distance |R(-h6, q6) u - v|.
+    A free q6 is the angle nearest to the offered angle at which the parallel joints can reach the pose: they must make
+    the distance |R(-h6, q6) u - v|. R(h6, q6) is the rotation about h6 by q6.
 
     :param h6: direction of axis 6.
     :param p, q: vectors.
@@ -299,11 +301,12 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     Write the joint vectors that may reach a pose, for six revolute joints with three parallel axes.
 
     :param out: (8, 6) candidates, not certified.
-    :param case: AXES_234 or AXES_123.
-    :param axes, points: (18,) the chain; if axes 5 and 6 of AXES_234 meet, the sixth point is their intersection.
-    :param special: (3,) the point where axes 5 and 6 of AXES_123 meet.
+    :param case: AXES_234 or AXES_123, the numbers of the parallel axes.
+    :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero. If axes 5 and 6 of
+        AXES_234 meet, the sixth point is their intersection.
+    :param special: (3,) the point where axes 5 and 6 of AXES_123 meet; not read for AXES_234.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
-    :param offered: q6 if it is free [rad].
+    :param offered: q6 if the pose leaves it free [rad].
     :param scratch: (SCRATCH,) numbers.
     :returns: (count, is_free): number of candidates, 0 to 8, and whether the pose hardly determines one of their
         angles.

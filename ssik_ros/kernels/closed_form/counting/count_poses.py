@@ -119,7 +119,7 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     Write the numbers of branches of eight poses into ``area``; return the bits of the poses whose number is uncertain.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
-    :param kind: class of the arm, such as SPHERICAL_WRIST.
+    :param kind: class of the arm: SPHERICAL_WRIST, otherwise the class with three parallel axes.
     :param is_reversed: True if the class fits the reversed chain.
     :param reals: the plan's real numbers.
     :param area: (POSES + LANES,) the poses, then their counts.

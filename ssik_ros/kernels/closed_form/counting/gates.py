@@ -49,7 +49,7 @@ def write_limits(table, lower, upper, n, is_reversed):
     Write a table of joint limits as cosines and sines, in the form that :func:`within` reads.
 
     :param table: (LIMIT n,) out, in the order of the class. For each joint: cosine and sine of the middle, cosine of
-        the half width, and width of the uncertain edge.
+        the half width, and half width of the edge, in cosines, at which a comparison is uncertain.
     :param lower, upper: (n,) limits of the chain [rad]; may be infinite.
     :param n: number of joints.
     :param is_reversed: True if the class fits the reversed chain.

@@ -291,7 +291,7 @@ def _lifted(arm, pose, local):
     The held joint is at zero.
 
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
-    :param local: the vector in the frame of the last body.
+    :param local: the vector in the frame of the last body, with all joints at zero.
     """
     x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), local), pose.x)
     y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), local), pose.y)
@@ -503,10 +503,10 @@ def _decide(run, arm, pose, spread, scratch):
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
-    :param spread: (SPREAD,) settings.
+    :param spread: (SPREAD,) settings: range of the held joint, most cells, and whether postures are searched.
     :param scratch: (scratch_size(most),) scratch.
     :returns: (status, branches, cells): REACHED, PROVED (no posture exists) or UNDECIDED; number of branches in the
-        batch of values that found any, else 0; number of examined cells.
+        batch of values that has any, else 0; number of examined cells, ranges of the held joint.
     """
     most, is_looking = int(spread[CELL_COUNT]), spread[PROBES] != 0.0
     room = view_scratch(scratch, most)

@@ -71,6 +71,8 @@ def _count_elbows(arm, left, ok1):
     """
     Count the branches of eight poses with one value of joint 1, which is already divided out of the poses.
 
+    G is the motion that all joints together must make, E_1 the motion of joint 1.
+
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G W with the wrist centre W.
     :param ok1: mask of lanes to count; other lanes get 0.
@@ -121,7 +123,7 @@ def _count_wrists(arm, x, y, t, ok):
     Count the branches of eight poses with given joints 1 to 3: the wrists that make the remaining rotation.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
-    :param x, y: first two columns of R_4 R_5 R_6, the required rotation of the wrist.
+    :param x, y: first two columns of the rotation that joints 4 to 6 must make.
     :param t: position of the wrist centre that the wrist must have, with joints 1 to 3 undone.
     :param ok: mask of lanes to count; other lanes get 0.
     :returns: (total, doubt): number of wrists in each lane, and the bits of the lanes whose number is uncertain.

@@ -39,6 +39,8 @@ def outer_equations(arm):
     """
     Return the coefficients of joint 5 in the two equations of joints 1 and 5, which do not depend on the pose.
 
+    The first equation compares heights along the parallel axes, the second the direction of axis 6 with these axes.
+
     :param arm: :class:`pose_lanes.CountedArm`.
     :returns: (coefficients, k, k2): four coefficients of cos q5 and sin q5, equation by equation; constant of the first
         equation [m]; constant of the second. The first equation's coefficients are in units of the arm.
@@ -106,6 +108,8 @@ def _count_wrists(arm, left, equation, ok1):
     """
     Count the branches of eight poses with one value of joint 1, for both values of joint 5.
 
+    G is the motion that all joints together must make, E_1 the motion of joint 1.
+
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G o_6 with axis 6's point o_6.
     :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of the equation m1 cos q5 + m2 sin q5 = d.
@@ -146,9 +150,11 @@ def _count_planes(arm, left, angles, ok):
     """
     Count the branches of eight poses with given joints 1, 5 and 6: the postures of the three parallel joints.
 
+    G is the motion that all joints together must make, E_1 the motion of joint 1.
+
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G o_6 with axis 6's point o_6.
-    :param angles: sines and cosines of joints 5 and 6.
+    :param angles: sine and cosine of joint 5, then sine and cosine of joint 6.
     :param ok: mask of lanes to count; other lanes get 0.
     :returns: (total, doubt): number of postures in each lane, and the bits of the lanes whose number is uncertain.
     """

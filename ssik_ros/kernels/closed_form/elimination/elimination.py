@@ -245,9 +245,9 @@ def eliminate(out, inverses, k, scratch):
 @inline_kernel
 def _to_half_angles(out, row, v):
     """
-    Convert a polynomial in sines and cosines of two angles to one in x_a and x_b, the tangents of half the angles.
+    Convert a polynomial in sines and cosines of two angles to a polynomial in the tangents of half the angles.
 
-    The result is the polynomial times (1 + x_a^2) (1 + x_b^2).
+    With these tangents x_a and x_b, the result is the polynomial times (1 + x_a^2) (1 + x_b^2).
 
     :param out: (., 9) table; row ``row`` gets the coefficients of x_a^i x_b^j, i and j from 2 to 0.
     :param v: (9,) coefficients of the products of (sin, cos, 1) of both angles; overwritten.
@@ -443,7 +443,7 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
 @kernel
 def other_angles(loop_line, elimination, scratch):
     """
-    Return (q_(k-1), q_(k-2)), the angles of joints k-1 and k-2 [rad], from the line that both must make.
+    Return (q_(k-1), q_(k-2)), two angles of a loop that is cut at joint k [rad], from the line that both make.
 
     :param loop_line: (15, 1) z axis after the rotations of joints k, k+1 and k+2, as in :mod:`line_representation`.
     :param elimination: the :class:`Elimination` of joint k.

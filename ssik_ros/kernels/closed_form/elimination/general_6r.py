@@ -175,9 +175,11 @@ def _insert(out, count, q, part):
     """
     Insert a root and its imaginary part into two ascending lists; return their new length.
 
-    :param out: (32,) ``count`` roots [rad]; from 16 on twice their imaginary parts, or 0 for parts up to SURELY_REAL.
-    :param q: the root [rad].
-    :param part: imaginary part of tan(q / 2), relative to 1 + |tan|^2.
+    :param out: (32,) ``count`` roots [rad]; from 16 on their imaginary parts [rad], which are 0 for a ``part`` up to
+        SURELY_REAL.
+    :param count: number of roots in the lists before.
+    :param q: the root, without its imaginary part [rad].
+    :param part: imaginary part of tan(q / 2), relative to 1 + |tan|^2: half the imaginary part of the root.
     """
     place = count
     while place > 0 and out[place - 1] > q:
@@ -343,7 +345,12 @@ def solve_cut(candidates, count, constants, g, work, ints, is_careful):
 
 @inline_kernel
 def _distance(candidates, i, j):
-    """Return the largest difference of a joint between candidates in rows i and j, modulo 2 pi [rad]."""
+    """
+    Return the largest difference of a joint between two candidates, modulo 2 pi [rad].
+
+    :param candidates: (ROWS, 7) six angles [rad], then the miss.
+    :param i, j: rows of both candidates.
+    """
     distance = 0.0
     for joint in range(JOINTS):
         distance = max(distance, abs(wrap_to_pi(candidates[i, joint] - candidates[j, joint])))
@@ -405,10 +412,10 @@ def _nudge(out, g, number, unit):
     """
     Write a target that is rotated and shifted a little in an arbitrary direction.
 
-    :param out: (12,) out.
+    :param out: (12,) out: rotation row by row, then translation.
     :param g: (12,) the target.
-    :param number: which motion, 0 to 5. 0 and 1 go forth and back by NUDGE along the first direction, 2 and 3 along
-        the second. 4 and 5 go along the first direction by the smaller motion NEARER.
+    :param number: which motion, 0 to 5. 0 and 1 go forth and back by NUDGE along the first direction, 2 and 3 along the
+        second. 4 and 5 go along the first direction by the smaller motion NEARER.
     :param unit: length unit of the chain [m].
     """
     size = NEARER if number > 3 else NUDGE

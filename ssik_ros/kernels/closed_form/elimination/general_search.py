@@ -49,7 +49,7 @@ ALL_OF_CLASS = 8
 
 
 class LoopWork(NamedTuple):
-    """Scratch of :func:`search` for a chain of n joints: the workspace of the loop, and arrays of :func:`_settle`."""
+    """Scratch of :func:`search` for n joints: the workspace of the elimination, and arrays of :func:`_settle`."""
 
     loop: Annotated[Floats, WORKSPACE]
     """Workspace of :mod:`general_6r`, which gets the whole array."""

@@ -234,6 +234,9 @@ def _is_high(index, step):
     Return whether entry ``index + step`` of a null vector has one power of a variable less than entry ``index``.
 
     The entries are x_a^i x_b^j, i = 3..0, j = 2..0. The variable is x_a for step 3, x_b for step 1.
+
+    :param index: 0 to 11.
+    :param step: 3 or 1.
     """
     return index < SIZE - 3 if step == 3 else index % 3 < 2
 

@@ -276,15 +276,19 @@ def _join_ends(roots, total):
 @kernel
 def add_candidates(candidates, count, roots, total, elimination, k, work, ints, is_careful):
     """
-    Add the candidates of all roots of a cut; return (count, complete).
+    Add the candidates of all roots of a cut loop; return their number, and whether the roots have enough candidates.
+
+    A root is an angle of joint k, where the loop is cut, at which the loop can close.
 
     :param candidates: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
+    :param count: number of filled rows before.
     :param roots: (32,) ascending angles of joint k, of which ``total`` count, then from 16 on their imaginary parts
         [rad].
+    :param total: number of roots.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
     :param work, ints: the float and the integer workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or
         are nearly complex.
-    :param is_careful: whether to leave out nearly complex roots that are surely complex; this takes time.
+    :param is_careful: True leaves out nearly complex roots that are surely complex; this takes time.
     :returns: (count, complete): new number of filled rows; whether every group of close roots has at least as many
         candidates that reach the target as surely real roots.
     """

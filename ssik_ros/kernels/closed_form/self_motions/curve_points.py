@@ -211,13 +211,13 @@ def correct(c, q, aim, last, most):
 
     This fails if the equations are singular, a step is longer than LONGEST_NEWTON_STEP, or ``most`` steps are too few.
 
-    :param c: from :func:`open_curve`; ``c.row`` is given. The tangent, and the length of the first step in
-        ``c.facts``, are written.
+    :param c: from :func:`open_curve`; ``c.row`` is given. The tangent, and the length of the first step in ``c.facts``,
+        are written.
     :param q: (7,) the posture; it has moved after a failure, too.
     :param aim: wanted value of ``row . q``.
     :param last: step length at which the iteration ends [rad or m].
     :param most: most steps.
-    :returns: last determinant of [J; row]; 0 after a failure.
+    :returns: last determinant of [J; row], with the Jacobian J; 0 after a failure.
     """
     for count in range(most):
         determinant = solve_there(c, q, aim)

@@ -103,9 +103,10 @@ class Circles(NamedTuple):
     Arrays that build the curves of a pose for one value of joint 4.
 
     The circle is the curve on which the elbow turns by psi about the line from shoulder to wrist. A knot is a stored
-    posture of the circle, a wave a function m + a cos psi + b sin psi. An image is the same curve with the other
-    posture of the shoulder, of the wrist, or of both; there are four. A root is an angle psi at which a joint reaches a
-    limit. ``curve`` has the chain, the limits and the target; ``turns`` are rotations that the circle starts from.
+    posture of the circle, a wave a function m + a cos psi + b sin psi. An image is the circle with one of two postures
+    of the shoulder and one of two postures of the wrist; there are four. A root is an angle psi at which a joint
+    reaches a limit. ``curve`` has the chain, the limits and the target; ``turns`` are rotations that the circle starts
+    from.
     """
 
     scratch: Annotated[Floats, 'cp.scratch_size()']

@@ -249,8 +249,9 @@ def _part(out, heads, count, written, fold_at, knots, first, rows):
     A closed curve with a fold or crossing begins at the first of them. The rows written in all include the first
     ``written`` rows.
 
-    :param out, heads: knots and heads out, after the first ``written`` rows and ``count`` heads.
-    :param fold_at: row of the fold after each knot, or -1.
+    :param out: knots of the split curves, of which ``written`` rows are written before.
+    :param heads: first row and number of rows of each split curve; ``count`` heads are written before.
+    :param fold_at: row in ``out`` of the fold after each knot, or -1.
     :param knots: knots of all curves.
     :param first, rows: first row and number of rows of the curve in ``knots``.
     """

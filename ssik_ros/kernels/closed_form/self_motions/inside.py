@@ -168,8 +168,8 @@ def _pass_at(knots, row, width, k, limit, low, high):
     """
     Return the share of a segment, between ``low`` and ``high``, at which joint ``k`` passes the value ``limit``.
 
-    The joint must be on different sides of ``limit`` at ``low`` and ``high``; the share is found by bisection of the
-    cubic.
+    A share is 0 at the first knot of the segment and 1 at the second knot. The joint must be on different sides of
+    ``limit`` at ``low`` and ``high``; the cubic is bisected.
 
     :param knots, row: knots of a curve, and the first row of the segment.
     :param width: length of the segment, the curve between two neighbouring knots [rad].

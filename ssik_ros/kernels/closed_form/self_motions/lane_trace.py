@@ -191,9 +191,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @inline_kernel
 def _partial(run):
-    """
-    Return the unfinished curves of ``run`` as a :class:`trace.Tracing`, so that functions of :mod:`trace` work on them.
-    """
+    """Return the unfinished curves of a :class:`Lanes` as a :class:`trace.Tracing`, for functions of :mod:`trace`."""
     return trace.Tracing(run.knots, run.seeds, run.is_done, run.curve)
 
 

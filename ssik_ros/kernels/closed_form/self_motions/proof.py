@@ -218,7 +218,8 @@ def _write_equations(run):
     Write the six functions F, which vanish at solutions, and their Jacobian J at eight postures into ``run.numbers``.
 
     :param run: a :class:`Proving` with the postures.
-    :returns: sine of the remaining rotation between tip and target in each lane; 2 if the rotation is large.
+    :returns: sine of the remaining rotation between tip and target in each lane; 2 if the rotation may exceed a quarter
+        turn.
     """
     c, numbers, bound = run.curve, run.numbers, run.bound
     area, at = vector(numbers, LANES * lp.Q, LANES * N), lp.ROWS * int(bound[JOINT])

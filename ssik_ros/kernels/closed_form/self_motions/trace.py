@@ -124,6 +124,8 @@ def trace_one(run, seed, first):
     """
     Write the whole curve through a given posture, in both directions, and mark the given postures on it.
 
+    A curve ends where a joint reaches a limit, where it closes, or at a singular posture.
+
     :param run: a :class:`Tracing`; ``is_done`` becomes 1 for the postures on the curve.
     :param seed: index of the posture.
     :param first: row of the first knot.
@@ -342,8 +344,8 @@ def first_beyond(run, row, width, miss):
 
     :param run: a :class:`Tracing`.
     :param row: row of the first knot of the segment.
-    :param width: length of the segment, the curve between two neighbouring knots [rad].
-    :param miss: error of the prediction of its last knot.
+    :param width: length of the segment [rad].
+    :param miss: error of the prediction of its last knot [rad]; it widens the margin to the limit.
     :returns: (joint, side, share, is_peak). ``joint`` is -1 if no joint comes near a limit; ``side`` is 1 for an upper
         limit, -1 for a lower limit; ``share`` is the place on the segment, 0 to 1; ``is_peak`` is True if the joint
         only turns back near the limit.
@@ -442,7 +444,9 @@ def _cross_off(run, row, last):
 @inline_kernel
 def held_range(run, a, b, width):
     """
-    Return the range of the held joint outside of which no posture lies between two knots: (middle, half width) [rad].
+    Return the range of the held joint in which postures between two knots are sought: (middle, half width) [rad].
+
+    It assumes that the curve is near the straight line between both knots, see :func:`aside_of`.
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
@@ -455,7 +459,7 @@ def held_range(run, a, b, width):
 @inline_kernel
 def aside_of(width):
     """
-    Return how far a curve may be from the straight line between two neighbouring knots [rad].
+    Return the assumed largest distance of a curve from the straight line between two neighbouring knots [rad].
 
     :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
@@ -466,6 +470,9 @@ def aside_of(width):
 def lies_on(run, a, b, q, width):
     """
     Return whether a posture lies on the curve between two neighbouring knots; ``run.curve.q`` is overwritten.
+
+    It does if it is within ON_CHORD, or within a share of the least pivot, of the cubic between the knots. Otherwise it
+    must be within CHORD_POINT_DISTANCE of the exact point at the same place along the chord.
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.

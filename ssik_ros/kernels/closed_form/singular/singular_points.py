@@ -39,7 +39,7 @@ LARGEST_CORRECTION = 1e-3
 
 
 class PointScratch(NamedTuple):
-    """Scratch of :func:`sharpen` in addition to the scratch of a refinement."""
+    """Scratch of :func:`sharpen` for one solution, in addition to the scratch of a refinement."""
 
     system: Annotated[Floats, sr.ROWS, 7]
     """Equations at the solution."""

@@ -3,7 +3,7 @@ Subproblem 1: turn one vector onto another.
 
 Problem
 -------
-R(k, t) p = q, k a unit axis; p, q any vectors.
+R(k, t) p = q, with the rotation R(k, t) about the unit axis k by t; p, q any vectors.
 
 Solutions
 ---------
@@ -45,7 +45,9 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import (
 @inline_kernel
 def angle_between(k, p, q):
     """
-    Return the angle t in [-pi, pi] for which R(k, t) p is nearest to q [rad]; 0 if p or q is parallel to k.
+    Return the angle t in [-pi, pi] for which p, turned about k by t, is nearest to q [rad].
+
+    The result is 0 if p or q is parallel to k.
 
     :param k: unit axis.
     :param p, q: vectors.

@@ -3,7 +3,8 @@ Subproblem 2: turn two vectors about two axes until they meet.
 
 Problem
 -------
-R(k1, t1) p = R(k2, t2) q, k1 and k2 unit axes that are not parallel; p, q any vectors.
+R(k1, t1) p = R(k2, t2) q, k1 and k2 unit axes that are not parallel; p, q any vectors. R(k, t) is the rotation about k
+by t.
 
 Solutions
 ---------

@@ -3,7 +3,7 @@ Subproblem 3: turn a point until it is at a given distance from another point.
 
 Problem
 -------
-|R(k, t) p - q| = d, k a unit axis; p, q any vectors, d >= 0.
+|R(k, t) p - q| = d, with the rotation R(k, t) about the unit axis k by t; p, q any vectors, d >= 0.
 
 Solutions
 ---------

@@ -3,7 +3,7 @@ Subproblem 4: turn a vector until it has a given component.
 
 Problem
 -------
-h . R(k, t) p = d, k a unit axis; h and p any vectors.
+h . R(k, t) p = d, with the rotation R(k, t) about the unit axis k by t; h and p any vectors.
 
 Solutions
 ---------

@@ -3,7 +3,8 @@ Subproblem 5: three axes that bring two chains of points together.
 
 Problem
 -------
-p0 + R(k1, t1) p1 = R(k2, t2) (p2 + R(k3, t3) p3), k1, k2, k3 unit axes; p0 to p3 any vectors.
+p0 + R(k1, t1) p1 = R(k2, t2) (p2 + R(k3, t3) p3), k1, k2, k3 unit axes; p0 to p3 any vectors. R(k, t) is the rotation
+about k by t.
 
 Solutions
 ---------

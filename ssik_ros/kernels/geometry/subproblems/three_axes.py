@@ -3,7 +3,7 @@ A rotation as a product of rotations about three given axes.
 
 Problem
 -------
-R(h1, t1) R(h2, t2) R(h3, t3) = R, h1, h2, h3 unit axes in general position.
+R(h1, t1) R(h2, t2) R(h3, t3) = R, h1, h2, h3 unit axes in general position. R(h, t) is the rotation about h by t.
 
 Solutions
 ---------
