@@ -117,6 +117,8 @@ def stack_size(last):
     """
     Return how many integers the stack of a search needs: intervals of the held joint that wait for an examination.
 
+    A place is one tried value of the held joint.
+
     :param last: index of the last scanned place.
     """
     # A round removes at least one interval and adds one more than it has values.
@@ -154,8 +156,9 @@ def _step(places, ranges, n, interval, joint):
     """
     Return five numbers for each of the eight branches: how a joint moves between two places [rad].
 
-    The numbers are: the joint's angle at a, relative to the middle of its range; its change from a to b; from p to a;
-    from b to r; a bound on its deviation from a straight line between a and b. Angles and changes are in [-pi, pi).
+    A place is one tried value of the held joint. The numbers are: the joint's angle at a, relative to the middle of its
+    range; its change from a to b; from p to a; from b to r; a bound on its deviation from a straight line between a and
+    b. Angles and changes are in [-pi, pi).
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: a :class:`held_branches.Ranges`.
@@ -189,8 +192,8 @@ def _shares_inside(start, change, reach):
     """
     Return (first, last): the shares of an interval between which a joint may be within its limits, eight lanes each.
 
-    A share is 0 at place a and 1 at place b. Where the joint is outside all along, the first share is larger than the
-    last.
+    A place is one tried value of the held joint. A share is 0 at place a and 1 at place b. Where the joint is outside
+    all along, the first share is larger than the last.
 
     :param start: angle at a relative to the middle of the range [rad].
     :param change: change from a to b [rad].
@@ -261,7 +264,8 @@ def _stays(start, change, bend, half):
     """
     Return a mask of the branches on which a joint stays within its range between places a and b.
 
-    It relies on a bound of the joint's deviation from a straight line.
+    A place is one tried value of the held joint. Between both, the joint deviates from a straight line by at most
+    ``bend``.
 
     :param start, change: angle at a relative to the middle of the range, and its change to b [rad].
     :param bend: largest deviation from the chord [rad], from :func:`_step`.
@@ -276,7 +280,8 @@ def _leaves_once(start, change, before, after, half, is_forward):
     """
     Return a mask of the branches on which a joint leaves its range once and does not return between two places.
 
-    The joint must be outside its range at one end of the interval, and must move steadily towards this end.
+    A place is one tried value of the held joint. The joint must be outside its range at one end of the interval, and
+    must move steadily towards this end.
 
     :param start, change, before, after: angle at a and changes of the joint, from :func:`_step`.
     :param half: half the width of the range [rad].
@@ -296,7 +301,8 @@ def _staying(places, ranges, n, interval):
     """
     Return a bit mask of the branches on which all joints stay within limits from place a to place b.
 
-    It relies on the bounds of :func:`_step`, which assume that slopes change little.
+    A place is one tried value of the held joint. Between both, the bounds of :func:`_step` are used, which assume that
+    slopes change little.
 
     :param places, ranges, n, interval: places, ranges of the joints, number of joints, and the interval, as for
         :func:`is_doubtful`.
@@ -391,7 +397,8 @@ def _inherit(places, ranges, n, p, a, b, r, other):
     """
     Copy hits from one end of an interval to the other end, for branches that stay within the limits in between.
 
-    A branch is hit at a place if its arc through this place has a sample already.
+    A place is one tried value of the held joint. A branch is hit at a place if its arc through this place has a sample
+    already.
 
     :param places, ranges, n: places, ranges of the joints, and number of joints, as for :func:`is_doubtful`.
     :param p, a, b, r: four consecutive places, as in :class:`Interval`.

@@ -324,13 +324,14 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     """
     Write margins, rooms and INSIDE_BITS of a place whose joints and marks are written, and clear its HIT_BITS.
 
-    The marks come from :func:`take_candidates` or :func:`write_by_lanes`. The margin of a branch is the least distance
-    of a joint to its limits [rad], negative outside, -inf for a branch without a candidate. The room replaces the mark:
-    0 if the branch reaches the pose, otherwise minus its pose error. It is -inf if a marked branch is so far outside
-    the limits that its error was not computed. INSIDE_BITS are the branches that reach the pose within the limits.
+    A place stores the eight branches at one value of the held joint. The marks come from :func:`take_candidates` or
+    :func:`write_by_lanes`. The margin of a branch is the least distance of a joint to its limits [rad], negative
+    outside, -inf for a branch without a candidate. The room replaces the mark: 0 if the branch reaches the pose,
+    otherwise minus its pose error. It is -inf if a marked branch is so far outside the limits that its error was not
+    computed. INSIDE_BITS are the branches that reach the pose within the limits, HIT_BITS the branches with a sample.
 
     :param run: a :class:`search.BranchRun`, the arrays of the search.
-    :param places: flat table of places; a place stores the eight branches at one value of the held joint.
+    :param places: flat table of places.
     :param at: index of the place.
     :param ranges: ranges of the joints, a :class:`Ranges`.
     :param rounding: residual below which a candidate counts as reaching the pose.
@@ -364,6 +365,8 @@ def write_margins(run, places, at, ranges, rounding, scratch):
 def misses(run, places, at, scratch):
     """
     Return the pose errors of the eight branches of a place, one in each lane: Frobenius norm of FK - T.
+
+    A place stores the eight branches at one value of the held joint.
 
     :param run: a :class:`search.BranchRun`, the arrays of the search.
     :param places, at: table of places, and index of a place whose rows of joints are written.

@@ -113,6 +113,8 @@ def _arm_row(arm, row):
     """
     Return the offset in the scratch of eight numbers of an arm posture, one for each value of the held joint.
 
+    An arm posture has the values of joints 1 to 3.
+
     :param arm: index of the posture of the first three joints, 0 to 3.
     :param row: 3 j, 3 j + 1 and 3 j + 2 for angle, sine and cosine of joint j; ARM_MARK for the mark.
     """
@@ -123,6 +125,8 @@ def _arm_row(arm, row):
 def _store_angle(scratch, arm, joint, y, x):
     """
     Store the angle atan2(y, x), its sine and cosine for one joint of an arm posture; return (sine, cosine).
+
+    An arm posture has the values of joints 1 to 3.
 
     :param scratch: (SCRATCH,) out, eight lanes for each number.
     :param arm: index of the posture of the first three joints, 0 to 3.
@@ -141,6 +145,8 @@ def _store_angle(scratch, arm, joint, y, x):
 def _load_angle(scratch, arm, joint):
     """
     Return (sine, cosine) of one joint in an arm posture, each with a lane for each value of the held joint.
+
+    An arm posture has the values of joints 1 to 3.
 
     :param scratch: (SCRATCH,) with the angle, from :func:`_store_angle`.
     :param arm: index of the posture of the first three joints, 0 to 3.
@@ -218,7 +224,7 @@ def _write_wrists(scratch, axes, arm):
     """
     Complete an arm posture by both wrists: write two branches of six angles and a mark, at :func:`column_of`.
 
-    The mark is 1 if a subproblem was tangent or out of reach, else 0.
+    An arm posture has the values of joints 1 to 3. The mark is 1 if a subproblem was tangent or out of reach, else 0.
 
     :param scratch: (SCRATCH,) with the targets and the arm postures.
     :param axes: (18,) directions of the axes of the free joints, in the order of the class.

@@ -149,7 +149,8 @@ def _sharpen(h, h5, h6, image, q5, is_second):
 
     :param h: direction of the parallel axes.
     :param h5, h6: directions of axes 5 and 6.
-    :param image: R_1^T R_G h6, or another vector whose angle to h the vector R_5 h6 must make.
+    :param image: vector whose angle to h the direction h6, turned by joint 5, must make.
+    :param q5: first result [rad].
     :param is_second: True if q5 is the second of two solutions that rounding may have merged.
     """
     across = vectors.cross(h, image)

@@ -197,6 +197,8 @@ def _take(items, queue, first, count):
     """
     Copy up to eight cells from the queue into ``items``, one in each lane.
 
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+
     :param items: (ITEMS,) out, laid out as :class:`held_ranges.Cells`.
     :param queue: table of cells.
     :param first: index of the first cell to copy.
@@ -220,6 +222,8 @@ def _take(items, queue, first, count):
 def _joint_of(out, joint, is_second):
     """
     Return the range of a joint in eight cells, as (centre, radius) [rad].
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
 
     :param out: (RANGES,) ranges of the joints, from :func:`held_ranges.bound`.
     :param joint: index of the joint in the class, 0 to 5.
@@ -305,8 +309,9 @@ def _write_drift(items, out, arm, pose):
     """
     Bound the drift of the wrist centre W by the ranges of the joints, and write it into eight cells.
 
-    The drift is the position of W on the nearest chain of the class minus W on the true chain. A lane changes
-    only if the radius, the bound on the drift's error, gets smaller.
+    A cell is a range of the held joint for one posture of joints 1 to 3. The drift is the position of W on the nearest
+    chain of the class minus W on the true chain. A lane changes only if the radius, the bound on the drift's error,
+    gets smaller.
 
     :param items: (ITEMS,) eight cells; rows SHIFT, LIFT and BALL are written.
     :param out: (RANGES,) ranges of the joints.
@@ -330,9 +335,11 @@ def _write_drift(items, out, arm, pose):
 @inline_kernel
 def _write_lift(items, arm, pose):
     """
-    Write the drift of the wrist centre W into the cells, for an arm of which only axis 6 misses W.
+    Write the drift of the wrist centre W into eight cells, for an arm of which only axis 6 misses W.
 
-    The drift then depends on joint 6 only, and follows from the range of joint 6 in the cells.
+    A cell is a range of the held joint for one posture of joints 1 to 3. The drift is the position of W on the nearest
+    chain of the class minus W on the true chain. It depends on joint 6 only here, and follows from the range of joint 6
+    in the cells.
 
     :param items: (ITEMS,) eight cells; rows LIFT and BALL are written.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
@@ -351,6 +358,8 @@ def _write_lift(items, arm, pose):
 def _cut_last(items, out):
     """
     Narrow the range of joint 6 in each cell to its computed range, in place.
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
 
     :param items: (ITEMS,) eight cells; row LAST and the next are written.
     :param out: (RANGES,) ranges of the joints.
@@ -377,11 +386,12 @@ def _examine(out, arm, pose, items):
     """
     Bound the joints of eight cells, and return which cells may contain a posture within limits.
 
-    A cell is a range of the held joint for one posture of joints 1 to 3.
+    A cell is a range of the held joint for one posture of joints 1 to 3. It has bounds on its drift: the wrist centre W
+    on the nearest chain of the class minus W on the true chain.
 
     :param out: (RANGES,) out: ranges of the joints, see :func:`held_ranges.bound`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
-    :param items: (ITEMS,) eight cells; their drift of W and range of joint 6 may be narrowed.
+    :param items: (ITEMS,) eight cells; their drift and range of joint 6 may be narrowed.
     :returns: (first, second): bits of these cells for the first wrist, and for the second wrist.
     """
     is_split = arm.numbers[hr.SPLIT] != 0.0
@@ -439,10 +449,11 @@ def _divide(queue, size, most, items, start, bits, is_split):
     """
     Append both halves of a cell to the queue; return the new number of cells.
 
-    A cell is a range of the held joint for one posture of joints 1 to 3. The result is most + 1 if the queue is full or
-    the cell is too narrow to be divided.
+    A cell is a range of the held joint for one posture of joints 1 to 3. It also has bounds on the drift of the wrist
+    centre, and a range of joint 6. The result is most + 1 if the queue is full or the cell is too narrow to be divided.
 
     :param queue: table of ``size`` cells.
+    :param size: number of cells in the queue before.
     :param most: largest number of cells.
     :param items: eight cells with their drift and range of joint 6.
     :param start: pair: index of the cell in the queue, and its lane in ``items``.
@@ -476,7 +487,9 @@ def _divide_all(queue, size, most, items, head, first, second, count, is_split):
     """
     Append both halves of all cells that may have a posture to the queue; return the new number of cells.
 
-    The result is most + 1 if a cell cannot be divided, because the queue is full or the cell is too narrow.
+    A cell is a range of the held joint for one posture of joints 1 to 3. It also has bounds on the drift of the wrist
+    centre, and a range of joint 6. The result is most + 1 if a cell cannot be divided, because the queue is full or the
+    cell is too narrow.
 
     :param queue, size: table of waiting cells, and number of cells in it.
     :param most: largest number of cells.

@@ -162,10 +162,11 @@ class Target(NamedTuple):
     """
     Ranges that the target allows while the held joint moves through a cell, seen from A, where axes 1 and 2 meet.
 
-    W is the centre of the wrist. The distance from A to W is ``shortest`` to ``longest``; the cosine between this line
-    and axis 1 is ``low`` to ``high``. ``azimuth`` is the line's angle about axis 1, and ``last`` its angle about axis
-    6. ``roll`` is the angle of axis 6 about the line. These three are (centre, radius) [rad]. ``side`` is the angle
-    between the line and axis 6 as (cosine, sine, radius).
+    A cell is a range of the held joint for one posture of joints 1 to 3. W is the centre of the wrist. The distance
+    from A to W is ``shortest`` to ``longest``; the cosine between this line and axis 1 is ``low`` to ``high``.
+    ``azimuth`` and ``last`` are the line's angles about axis 1 and about axis 6, and ``roll`` is the angle of axis 6
+    about the line. These three are (centre, radius) [rad]. ``side`` is the angle between the line and axis 6 as
+    (cosine, sine, radius).
     """
 
     shortest: float
@@ -382,7 +383,8 @@ def _see_target(arm, pose, cells):
     """
     Return the :class:`Target` of eight cells: ranges of distance and angles of W seen from A, and of axis 6.
 
-    A is the point where axes 1 and 2 meet, W the centre of the wrist. The held joint moves through each cell.
+    A is the point where axes 1 and 2 meet, W the centre of the wrist. The held joint moves through each cell, its range
+    for one posture of joints 1 to 3.
 
     :param arm: a :class:`HeldArm`.
     :param pose: the target, a :class:`Pose`.
@@ -438,6 +440,8 @@ def _see_target(arm, pose, cells):
 def _bend_elbow(arm, cells, shortest, longest):
     """
     Bound joint 3, which sets the distance between A and the wrist centre W, for a range of this distance.
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
 
     :param arm, cells: a :class:`HeldArm`, and eight :class:`Cells`.
     :param shortest, longest: least and largest distance, in units of the arm.
@@ -506,6 +510,8 @@ def _place_shoulder(arm, cells, target, elbow):
     """
     Bound joints 1 and 2, which turn the line from A to W onto the target's line.
 
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+
     :param arm, cells, target, elbow: a :class:`HeldArm`; :class:`Cells`, :class:`Target` and :class:`Elbow` of eight
         cells.
     :returns: (shoulder, is_out): the :class:`Shoulder`, and a mask of the lanes in which no angles exist.
@@ -540,6 +546,8 @@ def _bend_wrist(arm, target, elbow, roll):
     """
     Bound the angle between axes 4 and 6, and so joint 5.
 
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+
     :param arm, target, elbow: a :class:`HeldArm`; :class:`Target` and :class:`Elbow` of eight cells.
     :param roll: centre and radius of the angle about the line from A to W, from axis 6 to axis 4 [rad].
     :returns: (wrist, is_out): the :class:`Wrist`, and a mask of the lanes in which joint 5 cannot make this angle.
@@ -570,6 +578,8 @@ def _bend_wrist(arm, target, elbow, roll):
 def _place_wrist(arm, target, elbow, wrist, side):
     """
     Return the ranges of joints 4, 5 and 6 of one wrist, each as (centre, radius) [rad].
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
 
     :param arm, target, elbow, wrist: a :class:`HeldArm`; :class:`Target`, :class:`Elbow` and :class:`Wrist` of eight
         cells.
@@ -628,7 +638,11 @@ def _store(out, row, place):
 
 @inline_kernel
 def _load(items):
-    """Return the eight cells in ``items`` (ITEMS,) as :class:`Cells`."""
+    """
+    Return the eight cells in ``items`` (ITEMS,) as :class:`Cells`.
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+    """
     return Cells(
         lanes.load(items, 0),
         lanes.load(items, LANES),

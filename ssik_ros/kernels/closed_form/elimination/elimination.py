@@ -300,6 +300,8 @@ def mix_rows(out, mix, rows):
     """
     Write the matrix product of ``mix`` and ``rows``: combinations of six equations with low degrees in tan(q_k / 2).
 
+    Joint k is the joint where the loop is cut.
+
     :param out: (6, 9) out.
     :param mix: (6, 6) coefficients, from the :class:`Elimination`.
     :param rows: (6, 9) polynomials of the six equations, from :func:`write_polynomials`.

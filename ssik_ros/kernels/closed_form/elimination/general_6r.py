@@ -144,8 +144,9 @@ def _choose_matrix(elimination, work):
     """
     Choose the origin of q_k, an angle [rad], and write the eigenvalue problem's matrix for it to ``W_MATRIX``.
 
-    The eigenvalues are tan((q_k - origin) / 2). Of ORIGINS origins, the first one whose matrix has no entry above
-    GOOD_ENTRY is chosen, else the origin whose matrix has the smallest largest entry.
+    A root q_k is an angle of joint k, where the loop is cut, at which the loop can close. The eigenvalues are tan((q_k
+    - origin) / 2). Of ORIGINS origins, the first one whose matrix has no entry above GOOD_ENTRY is chosen, else the
+    origin whose matrix has the smallest largest entry.
 
     :param elimination: the :class:`Elimination`; the mixed polynomials are in ``work``.
     :param work: the float workspace.
@@ -196,7 +197,8 @@ def _write_roots(out, size, origin, largest, work):
     """
     Write the real and nearly real roots q_k of the problem at ``W_MATRIX`` in ascending order; return their number.
 
-    The number is -1 if the eigenvalues do not converge.
+    A root q_k is an angle of joint k, where the loop is cut, at which the loop can close. The number is -1 if the
+    eigenvalues do not converge.
 
     :param out: (32,) out: up to 16 roots [rad], then from 16 on their imaginary parts, 0 for a root that is surely
         real.
@@ -223,7 +225,8 @@ def _write_safe_roots(out, work):
     """
     Write the real and nearly real roots q_k, in ascending order, from a larger eigenvalue problem without inverse.
 
-    The larger problem also has spurious roots; at most 16 roots are kept.
+    A root q_k is an angle of joint k, where the loop is cut, at which the loop can close. The larger problem also has
+    spurious roots; at most 16 roots are kept.
 
     :param out: (32,) out: up to 16 roots [rad], then from 16 on their imaginary parts, 0 for a root that is surely
         real.
@@ -267,7 +270,8 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     """
     Compute the roots of one cut and add their candidates; use the robust roots, too, if the fast ones leave a doubt.
 
-    A root is an angle of joint k at which the loop can close.
+    The miss of a candidate is the distance by which the loop does not close. A root is an angle of joint k at which the
+    loop can close.
 
     :param candidates: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are
         filled.
@@ -304,6 +308,8 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
 def solve_cut(candidates, count, constants, g, work, ints, is_careful):
     """
     Add the candidates of a target that one cut of the loop gives, in the joint order of the chain.
+
+    A root is an angle at which the loop of the chain, cut at one joint, can close.
 
     :param candidates: (ROWS, 7) out: six angles [rad], then the miss, the largest distance by which the loop does not
         close, in link lengths and radians.
@@ -362,8 +368,9 @@ def _write_merits(merits, candidates, count):
     """
     Write a number for each candidate by which the best sixteen are chosen; larger is better.
 
-    Candidates that reach the target and differ from all better candidates come first, then candidates near the target.
-    Within both groups, a candidate with a small miss and far from better candidates comes first.
+    The miss of a candidate is the distance by which the loop does not close. Candidates that reach the target and
+    differ from all better candidates come first, then candidates near the target. Within both groups, a candidate with
+    a small miss and far from better candidates comes first.
 
     :param merits: (ROWS,) out.
     :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
@@ -385,7 +392,8 @@ def _copy_best(out, candidates, count, merits):
     """
     Write the best candidates, at most sixteen, in the order in which they were found; return their number.
 
-    The best ones reach the target and differ from each other, see :func:`_write_merits`.
+    The miss of a candidate is the distance by which the loop does not close. The best ones reach the target and differ
+    from each other, see :func:`_write_merits`.
 
     :param out: (16, 6) out: angles in (-pi, pi].
     :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
@@ -433,7 +441,8 @@ def solve(out, constants, g, work, ints, is_careful):
     """
     Write candidates for the postures that reach a target, not certified; return their number, at most 16.
 
-    Entry W_DOUBT of ``work`` tells whether a posture may be missing.
+    They come from roots, the angles at which the loop of the chain, cut at one joint, can close. Entry W_DOUBT of
+    ``work`` tells whether a posture may be missing.
 
     :param out: (16, 6) out: joint angles in (-pi, pi].
     :param constants: (CONSTANTS,) of :func:`prepare_constants`.
@@ -466,8 +475,8 @@ def is_confirmed(count, constants, g, work, ints):
     """
     Return whether a second cut proves that a target has no more solutions than the ``count`` that were found.
 
-    Without a second cut this is False. A nearly complex root of one cut is seldom nearly complex in another, because
-    the angles of other joints differ by more.
+    Without a second cut this is False. A root is an angle of the joint where the loop is cut. A nearly complex root of
+    one cut is seldom nearly complex in another, because the angles of other joints differ by more.
 
     :param count: number of different solutions that were found.
     :param constants, g, work, ints: constants of the chain, target and workspace, as for :func:`solve`. The rows at

@@ -160,7 +160,8 @@ def null_vector(x, lu, pivots):
     """
     Write the null vector of the equations at a root, or the vector that comes nearest to one.
 
-    Its largest absolute entry is 1.
+    A root is an angle of joint k, where the loop is cut, at which the equations are singular. The largest absolute
+    entry of the vector is 1.
 
     :param x: (12,) out: products x_a^i x_b^j up to a factor, see the module.
     :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
@@ -176,8 +177,8 @@ def read_angles(x):
     """
     Return the angles (q_a, q_b) of joints k+1 and k+2 [rad] that a null vector belongs to.
 
-    Each tangent of half an angle is the quotient of two entries that are one power apart. The largest entry of all is
-    one of both.
+    Joint k is the joint where the loop is cut. Each tangent of half an angle is the quotient of two entries that are
+    one power apart. The largest entry of all is one of both.
 
     :param x: (12,) products x_a^i x_b^j, i = 3..0, j = 2..0, of the tangents of half the angles, up to a factor.
     """
@@ -246,7 +247,7 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
     """
     Add to a matrix the multiplication by x_a (step 3) or x_b (step 1), as it acts on a space of null vectors.
 
-    x_a and x_b are the tangents of half the angles of joints k+1 and k+2.
+    Joint k is the joint where the loop is cut. x_a and x_b are the tangents of half the angles of joints k+1 and k+2.
 
     :param out: (m, m), to which ``weight`` times the matrix is added.
     :param space: (m, 12) basis of the space.

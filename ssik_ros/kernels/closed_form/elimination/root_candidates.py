@@ -173,8 +173,9 @@ def _add_shared(candidates, count, roots, begin, end, elimination, k, work, ints
     """
     Add the candidates of several roots that lie close together; return the new number of filled rows.
 
-    The roots are treated as one multiple root at their mean, whose null space several solutions span. Candidates that
-    miss the target by HOPELESS_MISS or more, or that repeat one of these candidates, are left out.
+    A root is an angle of joint k, where the loop is cut, at which the loop can close. The roots are treated as one
+    multiple root at their mean, whose null space several solutions span. Candidates that miss the target by
+    HOPELESS_MISS or more, or that repeat one of these candidates, are left out.
 
     :param candidates: (ROWS, 7) out; ``count`` rows are filled.
     :param count: number of filled rows.
@@ -206,10 +207,11 @@ def _add_single(candidates, count, first, q, elimination, k, work, ints):
     """
     Add the candidate of one root to the rows of ``candidates``; return the new number of filled rows.
 
-    It is left out if it misses the target by HOPELESS_MISS or more, or equals a row from ``first`` on.
+    A root is an angle of joint k, where the loop is cut, at which the loop can close. A candidate is left out if it
+    misses the target by HOPELESS_MISS or more, or equals a row from ``first`` on.
 
     :param candidates, count: (ROWS, 7) candidates, of which ``count`` rows are filled.
-    :param q: the root, an angle of joint k [rad].
+    :param q: the root [rad].
     :param elimination, k, work, ints: the :class:`Elimination`, the joint of the root, and the workspace, as for
         :func:`_add_shared`.
     """
@@ -259,7 +261,8 @@ def _join_ends(roots, total):
     """
     Make a group of roots near pi and -pi contiguous: move roots just below pi to the front, minus 2 pi, in place.
 
-    Only roots within JOINED of the first root are moved.
+    A root is an angle of joint k, where the loop is cut, at which the loop can close. Only roots within JOINED of the
+    first root are moved.
 
     :param roots: (32,) ascending roots, of which ``total`` count, then from 16 on their imaginary parts.
     """

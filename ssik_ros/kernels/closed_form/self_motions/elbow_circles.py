@@ -648,6 +648,8 @@ def _write_whole(run, knots, first, image):
     """
     Write the whole elbow circle of an image as a closed curve, its first knot repeated at the end.
 
+    An image is the circle with one of two postures of the shoulder and one of two postures of the wrist.
+
     :param run: a :class:`Circles` with the knots of the circle.
     :param knots: (., segments.COLUMNS) out.
     :param first: row of the first knot.
@@ -725,8 +727,8 @@ def _put(run, knots, at, first, knot, image):
     """
     Write an image of one knot of the elbow circle into row ``at`` of ``knots``, and its arc length from row ``first``.
 
-    Joints with limits get the winding nearest to the middle of their limits, others the winding nearest to the row
-    before.
+    An image is the circle with one of two postures of the shoulder and one of two postures of the wrist. Joints with
+    limits get the winding nearest to the middle of their limits, others the winding nearest to the row before.
 
     :param run: a :class:`Circles` with the limits.
     :param knots: (., segments.COLUMNS) out.

@@ -563,6 +563,8 @@ def is_on_trace(trace, strides, q, aim):
     """
     Return whether a posture is within CURVE_DISTANCE of a curve that :func:`represent` has followed.
 
+    The curve is taken as straight lines between its points, steps of CURVE_STRIDE apart.
+
     :param trace: (MOST_STRIDES + 1, n) points of the curve, of which ``strides`` + 1 rows are filled.
     :param strides: number of steps between these points.
     :param q: (n,) the posture.
