@@ -422,7 +422,7 @@ def begin(run, matrix_t):
 @kernel
 def is_refused(run):
     """
-    Return whether the reach hull of the arm proves the target unreachable, whatever the limits.
+    Return whether the reach hull of the arm proves the target unreachable within ERROR_OPTION, whatever the limits.
 
     If so, counter PROVED is set to 1.
 

@@ -335,7 +335,7 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     """
     Improve a candidate by Newton steps, in place, and return its residual, the Frobenius norm of FK(q) - T.
 
-    At most NEWTON_STEPS steps are made; they end when the residual no longer falls. The caller decides by the residual
+    At most NEWTON_STEPS steps are made; they end when the residual hardly falls. The caller decides by the residual
     whether the candidate is a solution.
 
     :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.

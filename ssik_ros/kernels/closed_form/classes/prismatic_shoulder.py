@@ -132,7 +132,7 @@ def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     """
     Write rows (q1, q2, q3) that move W to p, for a revolute, prismatic, revolute shoulder; return their number, 0 to 4.
 
-    Near the edge of reach, rows may miss p slightly.
+    If p is out of reach, there may be rows that miss it.
 
     :param arm: (4, 3) out.
     :param h1, o1, h2, h3, o3: directions and points of the axes.

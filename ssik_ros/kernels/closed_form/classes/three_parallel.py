@@ -77,7 +77,7 @@ def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
     """
     Write the two solutions of three parallel joints a, b, c that together make a motion K, into two rows of ``out``.
 
-    If the joints cannot make K, the rows come nearest to it.
+    If the joints cannot make K, both rows have the elbow angle that comes nearest.
 
     :param out: (., 6) candidates; rows ``row`` and ``row + 1``, columns ``first`` to ``first + 2`` are written [rad].
     :param h, oa, ob, oc: common direction, and points of the axes.

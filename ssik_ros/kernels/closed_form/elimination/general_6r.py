@@ -278,7 +278,7 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     :param begin: number of filled rows.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots, where the loop is cut.
     :param work, ints: workspace, from :func:`workspace`.
-    :param is_careful: True leaves out nearly complex roots that are surely complex, which takes time.
+    :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
     :returns: (count, complete): new number of filled rows, and whether every root has its candidate; without
         candidates, whether it is certain that there are no roots.
     """
@@ -317,7 +317,7 @@ def solve_cut(candidates, count, constants, g, work, ints, is_careful):
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param work, ints: workspace, from :func:`workspace`.
-    :param is_careful: True leaves out nearly complex roots that are surely complex, which takes time.
+    :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
     :returns: (count, certain): new number of filled rows, and whether the candidates of this cut are certainly
         complete.
     """
@@ -448,7 +448,7 @@ def solve(out, constants, g, work, ints, is_careful):
     :param constants: (CONSTANTS,) of :func:`prepare_constants`.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param work, ints: workspace, from :func:`workspace`; W_DOUBT becomes CERTAIN, or a mark such as DOUBTFUL_TARGET.
-    :param is_careful: True leaves out nearly complex roots that are surely complex, which takes time.
+    :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
     """
     candidates = matrix(work, W_FOUND, ROWS, JOINTS + 1)
     cut = vector(constants, FIRST_CUT, CUT)

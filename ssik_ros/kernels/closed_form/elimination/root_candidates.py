@@ -107,10 +107,10 @@ def _is_new(candidates, first, count):
     """
     Return whether the candidate in row ``count`` is worth keeping.
 
-    It must miss the target by less than HOPELESS_MISS, and differ from the candidates in rows ``first`` to ``count`` -
-    1.
+    It must miss the target by less than HOPELESS_MISS, and differ from the candidates in the rows from ``first`` on.
 
     :param candidates: (ROWS, 7) six angles [rad], then the miss, by which the loop does not close.
+    :param first, count: first row to compare with, and row of the candidate, which is the last one.
     """
     if not candidates[count, 6] < HOPELESS_MISS:
         return False
@@ -130,7 +130,7 @@ def _is_new(candidates, first, count):
 @kernel
 def _count_apart(candidates, first, count):
     """
-    Return the number of different solutions among rows ``first`` to ``count`` - 1.
+    Return the number of different solutions among the rows from ``first`` on, before row ``count``.
 
     Only rows with a miss below DOUBTFUL_MISS count. A row within DIFFERENT_ROOTS of an earlier row in every joint
     belongs to the same solution.
@@ -229,10 +229,11 @@ def _add_single(candidates, count, first, q, elimination, k, work, ints):
 @kernel
 def _are_complex(middle, part, work, ints):
     """
-    Return whether a group of nearly complex roots is surely complex, so that it belongs to no solution.
+    Return whether a group of nearly real roots is surely complex, so that it belongs to no solution.
 
-    The roots are computed again with their middle as origin. Multiple real roots that rounding has split become real
-    again, or come much closer. The result is False if the eigenvalues do not converge.
+    A root is an angle of joint k, where the loop is cut. The roots are computed again with their middle as origin.
+    Multiple real roots that rounding has split become real again, or come much closer. The result is False if the
+    eigenvalues do not converge.
 
     :param middle: mean of the real parts [rad].
     :param part: largest imaginary part [rad].
@@ -279,9 +280,10 @@ def _join_ends(roots, total):
 @kernel
 def add_candidates(candidates, count, roots, total, elimination, k, work, ints, is_careful):
     """
-    Add the candidates of all roots of a cut loop; return their number, and whether the roots have enough candidates.
+    Add the candidates of all roots of a cut loop to ``candidates``; return (count, complete).
 
-    A root is an angle of joint k, where the loop is cut, at which the loop can close.
+    A root is an angle of joint k, where the loop is cut, at which the loop can close. The miss of a candidate is the
+    distance by which the loop does not close.
 
     :param candidates: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
     :param count: number of filled rows before.
@@ -291,7 +293,7 @@ def add_candidates(candidates, count, roots, total, elimination, k, work, ints, 
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
     :param work, ints: the float and the integer workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or
         are nearly complex.
-    :param is_careful: True leaves out nearly complex roots that are surely complex; this takes time.
+    :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
     :returns: (count, complete): new number of filled rows; whether every group of close roots has at least as many
         candidates that reach the target as surely real roots.
     """

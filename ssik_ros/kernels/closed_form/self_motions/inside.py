@@ -111,7 +111,7 @@ def _write_marks(c, marks, knots, row):
     """
     Write the shares of a segment at which some joint passes a limit or turns back, ascending; return their number.
 
-    A share is 0 at the first knot of the segment and 1 at the second one.
+    A share is 0 at the first knot of the segment and 1 at the second knot.
 
     :param c: a :class:`curve_points.Curve` with the limits.
     :param marks: (MARKS,) out; 0 and 1 are always among them.

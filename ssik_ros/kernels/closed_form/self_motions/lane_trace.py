@@ -202,7 +202,7 @@ def _begin(run, lane):
 
     The posture's number in ``is_done`` becomes FOLLOWED plus the index of the new curve.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane.
     :returns: False if all given postures are on a curve already.
     """
@@ -229,7 +229,7 @@ def _take_second(run, lane):
     """
     Let an idle lane follow the second direction of some curve that only one lane follows.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane.
     :returns: False if both directions of all curves are followed already; then the lane stays idle.
     """
@@ -247,7 +247,7 @@ def _follow_second(run, lane, number):
 
     Up to three knots of the first direction are copied, reversed, so that the first prediction is good.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane.
     """
     knots, curve, state = run.knots, run.curves[number], run.state[lane]
@@ -271,7 +271,7 @@ def _advance(run, lane, first):
 
     The lane takes a Newton step, keeps a knot and predicts the next one, shortens its step, or finishes its curve.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of a lane that is not idle.
     :param first: row of the output where a finished curve is written.
     :returns: number of knots of a curve that was written there; 0 if no curve is finished, -1 if the knots do not fit.
@@ -310,7 +310,7 @@ def _reaches(run, lane):
     """
     Return whether the posture of a lane reaches the pose: the norm of its pose error is at most REACHED.
 
-    :param run: a :class:`Lanes` with solved equations.
+    :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     """
     square = 0.0
     for row in range(lp.ROWS):
@@ -325,7 +325,7 @@ def _is_good(run, lane):
 
     The length of the first step of a prediction is stored as MISS, the prediction's error.
 
-    :param run: a :class:`Lanes` with solved equations.
+    :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     :param lane: index of the lane.
     """
     state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
@@ -345,7 +345,7 @@ def _write_first(run, lane):
 
     The lane goes against the solved tangent; the second direction is open for another lane.
 
-    :param run: a :class:`Lanes` with solved equations.
+    :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     """
     state, number = run.state[lane], int(run.state[lane, CURVE])
     knots, curve, row = run.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
@@ -375,7 +375,7 @@ def _predict(run, lane):
     """
     Put into a lane the posture that is predicted one step after its last knot; the next Newton steps start there.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane; its phase becomes STEP.
     """
     state, q, row = run.state[lane], run.curve.q, int(run.state[lane, ROW])
@@ -391,7 +391,7 @@ def _shorten(run, lane, first, factor):
 
     If the step gets too short, :mod:`trace` follows the whole curve instead and finishes it.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane.
     :param first: row of the output where a finished curve is written.
     :returns: number of knots of a finished curve; 0 if it is not finished, -1 if the knots do not fit.
@@ -411,7 +411,7 @@ def _meet_limit(run, lane, first):
     If a joint passes a limit, the lane aims at the posture on the limit. If a joint peaks near a limit, the step is
     shortened. Otherwise the knot is kept.
 
-    :param run: a :class:`Lanes` with solved equations.
+    :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     :param lane: index of the lane.
     :param first: row of the output where a finished curve is written.
     :returns: number of knots of a finished curve; 0 if it is not finished, -1 if the knots do not fit.
@@ -467,7 +467,7 @@ def _aim_at_limit(run, lane, width, share, joint, side):
     """
     Let a lane solve for the posture at which a joint is exactly on a limit that its last step has passed.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane; its phase becomes LAND.
     :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param share: share of the segment, 0 to 1, at which the limit is passed.
@@ -490,7 +490,7 @@ def _keep_knot(run, lane, first, width, kind):
     Then the lane begins its next step. If its direction has ended, it becomes idle or takes the second direction. A
     curve with both directions finished is written to the output.
 
-    :param run: a :class:`Lanes` with solved equations.
+    :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     :param lane: index of the lane.
     :param first: row of the output where a finished curve is written.
     :param width: length of the last segment [rad].
@@ -582,7 +582,7 @@ def _replace_marks(run, mark, new):
     """
     Replace a mark of given postures by another mark; a mark is their number in ``is_done``.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param mark: the mark to replace.
     :param new: the new mark. With 0, segments are tested against the postures again; with any other mark they are not.
     """
@@ -598,7 +598,7 @@ def _look_at(run, seed, is_open):
     """
     Set whether further segments are tested against the given posture with index ``seed``.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param is_open: True lets segments be tested against it.
     """
     held = run.curve.held
@@ -611,7 +611,7 @@ def _drop(run, curve, new):
     """
     Stop following a curve: make its lanes idle, free its place, and change the marks of the postures on it.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param curve: index of the curve.
     :param new: new mark of its postures in ``is_done``: 0 lets other curves begin there, 1 marks them as passed; or the
         mark of another curve, FOLLOWED plus its index.
@@ -628,7 +628,7 @@ def _finish(run, curve, first, begin, last, more, end):
     """
     Append a finished curve to the output and free its place; return its number of knots, -1 if they do not fit.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param curve: index of the curve.
     :param first: first row of the output to write.
     :param begin, last: rows of its first part in the table of the lanes.
@@ -656,7 +656,7 @@ def _leave(run, lane, first):
 
     Other curves that began at a posture on it are dropped.
 
-    :param run: a :class:`Lanes`.
+    :param run: a :class:`Lanes`; a lane follows one direction of a curve.
     :param lane: index of the lane.
     :param first: first row of the output to write.
     :returns: number of knots, -1 if they do not fit.

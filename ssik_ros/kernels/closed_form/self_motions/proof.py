@@ -196,7 +196,7 @@ def _aim(run, lane, share):
 
     If the lane's knot is the last knot of its curve, the posture of this knot is used.
 
-    :param run: a :class:`Proving`.
+    :param run: a :class:`Proving`; a lane proves one segment after another by a chain of balls.
     :param lane: index of the lane, whose ROW is the first knot of the segment.
     :param share: 0 at the first knot of the segment, 1 at the second knot.
     """
@@ -259,7 +259,7 @@ def _advance(run, lane):
     and the lane aims at the next point of its segment. Otherwise the lane takes a Newton step, or chooses a nearer
     point.
 
-    :param run: a :class:`Proving` with solved equations.
+    :param run: a :class:`Proving` with solved equations; a lane proves one segment by a chain of balls.
     :param lane: index of the lane; it becomes idle at the end of its segment.
     :returns: False if the proof fails.
     """
@@ -300,7 +300,7 @@ def _come_closer(run, lane):
     """
     Let a lane try a point nearer to the centre of its last ball.
 
-    :param run: a :class:`Proving`.
+    :param run: a :class:`Proving`; a lane proves one segment after another by a chain of balls.
     :param lane: index of the lane.
     :returns: False, so that the proof fails, if the lane has no ball yet or the distance gets below LEAST_RADIUS.
     """
@@ -346,7 +346,7 @@ def _mark(run, state):
 
     A posture counts as inside up to INSIDE_SHARE of the radius.
 
-    :param run: a :class:`Proving`.
+    :param run: a :class:`Proving`; a lane proves one segment after another by a chain of balls.
     :param state: (STATE,) numbers of the lane.
     """
     c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds

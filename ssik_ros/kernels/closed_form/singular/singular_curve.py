@@ -189,7 +189,8 @@ def correct(q, start, along, s, aim, scratch):
     :param s: the distance [rad, or m for a prismatic joint].
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param scratch: (sr.scratch_size(n),) scratch.
-    :returns: norm of the pose error before the last step, with lengths in ``aim.unit``.
+    :returns: norm of the pose error, with lengths in ``aim.unit``: at q, or before the last step if the steps did not
+        converge.
     """
     room, free, count = sr.view_scratch(scratch, aim.n), aim.free, aim.moving
     normal = room.normal
@@ -260,10 +261,10 @@ def _power(x, m):
 @kernel
 def _mean_zero(g, a):
     """
-    Return (m, mean): how many zeros of the polynomial through g coincide near zero, and their mean in spacings.
+    Return (m, mean): how many zeros of the polynomial through g coincide near zero, and their mean.
 
-    m is 1 for a single zero. If Pellet's test does not decide, m (2 to 8) is the power of the largest term, and the
-    mean is cut to FARTHEST_MEAN.
+    Distances are in spacings, the distance of neighbouring places at which g is given. m is 1 for a single zero. If
+    Pellet's test does not decide, m (2 to 8) is the power of the largest term, and the mean is cut to FARTHEST_MEAN.
 
     :param g: (9,) values at -4 .. 4 spacings.
     :param a: (9,) out: coefficients of the polynomial, lowest power first.

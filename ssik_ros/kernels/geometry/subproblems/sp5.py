@@ -42,7 +42,7 @@ def solve(out, p0, k1, p1, k2, p2, k3, p3, zeros):
     Write the triples of angles with p0 + R(k1, t1) p1 = R(k2, t2) (p2 + R(k3, t3) p3); return (outcome, count).
 
     The outcome is NEAREST if a triple misses the equation or none exists, FREE if t1 or t3 is not determined, else
-    EXACT. If only t2 is not determined, it is 0 and the outcome stays EXACT.
+    EXACT. It stays EXACT if only t2 is not determined.
 
     :param out: (4, 3) rows (t1, t2, t3) [rad]; only the first ``count`` rows are valid.
     :param p0, p1, p2, p3: vectors.
