@@ -40,8 +40,8 @@ class GeneralRequests:
         """
         Return the result of any request, by the methods of the policy; this is the general path.
 
-        If ``tried`` is solved, proved unreachable, refused or ended by the clock, it is returned unchanged. With a
-        complete closed form, which the fast path has called, every ``tried`` is returned unchanged.
+        If ``tried`` is solved, proved to have no solution, refused or ended by the clock, it is returned unchanged.
+        With a complete closed form, which the fast path has called, every ``tried`` is returned unchanged.
 
         :param tried: result of the fast path; None if the fast path has not run.
         :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.
@@ -101,8 +101,9 @@ class GeneralRequests:
         """
         Return the result of the closed form or, if it has no solution within the tolerance, of a further search.
 
-        After a complete closed form, a search follows only if none has run before. If all first starts of an arm of
-        usual size got stuck, no search follows; with a held joint, the closed form is skipped, too.
+        After a complete closed form, a search follows only if none has run before, and no validation refused all
+        branches. If all first starts of an arm of usual size got stuck, no search follows; with a held joint, the
+        closed form is skipped, too.
 
         :param closed_form: closed form of the chain.
         :param tried: result of the first starts; None if the closed form comes first.
@@ -169,7 +170,7 @@ class _Deadline:
 
 
 def _is_final(result: IkResult) -> bool:
-    """Return whether a result needs no further method: solved, proved unreachable, refused, or ended by the clock."""
+    """Return whether a result needs no further method: solved, proved unsolvable, refused, or ended by the clock."""
     return (
         result.solved
         or result.is_proved

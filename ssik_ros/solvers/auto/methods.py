@@ -164,12 +164,16 @@ class GroupMethods:
 
     @functools.cached_property
     def starts_at_the_edge(self) -> SearchSolver:
-        """Return the search for a pose that a complete closed form does not reach exactly."""
+        """
+        Return a Levenberg-Marquardt search with 8 starts, for poses at which a complete closed form has no branch.
+
+        Such a pose may still be reachable within the tolerance.
+        """
         return self._search(STARTS_AT_THE_EDGE, 0)
 
     @functools.cached_property
     def more_starts(self) -> SearchSolver:
-        """Return a search with many starts, which differ from the first ones."""
+        """Return a Levenberg-Marquardt search with 100 starts, none of which ``first_starts`` has."""
         return self._search(MANY_STARTS, SECOND_SEQUENCE)
 
     def for_request(self, request: SolveRequest) -> tuple[SolveMethod, ...]:

@@ -55,7 +55,7 @@ MOST_TOLERANCES = 16
 
 
 class ClosedForm(NamedTuple):
-    """A complete closed form of an arm, and whether it runs before or after the search."""
+    """A complete closed form of an arm, and how the fast path uses it: before or after the search, near the seed."""
 
     arm: AnalyticArm
     follows_seed: bool
@@ -81,8 +81,8 @@ class PlainRequests:
         """
         Prepare the kernel call.
 
-        :param solver: the search, for one tip and without variables outside the group. With a fast closed form, the
-            search solves poses that are just out of reach.
+        :param solver: the search, for one tip and without variables outside the group. A closed form that
+            ``is_first`` runs before it; the search then only solves poses that are just out of reach.
         :param go_on: function of the general path. It gets a request that is not plain, or a plain request with its
             result and start time.
         :param closed_form: a complete closed form; None if the arm has none.
@@ -183,7 +183,11 @@ class PlainRequests:
         return self._go_on(request, result, began)
 
     def _solve_within(self, request: SolveRequest, tolerance: float) -> IkResult:
-        """Return the result for a request with another tolerance, by a fast path that is kept for each tolerance."""
+        """
+        Return the result for a request with another tolerance, by a second fast path with this tolerance.
+
+        The fast paths of at most 16 tolerances are kept for later requests.
+        """
         if tolerance not in self._others:
             if len(self._others) >= MOST_TOLERANCES:
                 self._others.clear()
@@ -228,7 +232,9 @@ class PlainRequests:
         """
         Return the result of the closed form for a request that the search could not solve.
 
-        :param arrays, report: as for :meth:`_result_without`.
+        A branch that misses the pose by more than the tolerance does not count.
+
+        :param arrays, report: arrays of the kernel call, and the numbers that it returned.
         :param q: (n,) posture nearest to the pose; the nearest posture of the result if no branch is found.
         """
         branches = self._find_branch(closed_form, request)
@@ -313,7 +319,11 @@ def _make_block(arm: AnalyticArm, follows_seed: bool, tolerance: float) -> Branc
     """
     Return a new block of memory for one closed-form request, as :func:`plain_request.solve_one` reads it.
 
-    Its own numbers are the tolerance of a solution, and the largest error and joint motion of a start at the seed.
+    Three extra numbers are in its part OWN. They are the largest error of a solution, and the largest error of a seed
+    at which a descent starts (0 for no descent). The third is the largest joint motion from such a seed to a solution.
+
+    :param follows_seed: True lets a descent start at a seed near the pose, before the closed form is called.
+    :param tolerance: largest norm over position [m] and rotation [rad] error of a solution.
     """
     prepared = arm.requests.prepare(BranchRequest(seed=np.zeros(arm.plan.size), max_solutions=1))
     numbers = np.zeros(plain_request.NUMBERS)

@@ -12,9 +12,9 @@ fast complete closed form                  closed form (a near seed is followed 
 
 A complete closed form finds every branch. It is fast if three axes of the arm are parallel or the wrist is spherical.
 
-If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and
-the closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request
-does not influence the decision.
+If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted
+without a complete closed form, or if a parameter is given that only PoseIK has, PoseIK solves. If joints are locked,
+Levenberg-Marquardt replaces a complete closed form. The tolerance of a request does not influence the decision.
 """
 
 from collections.abc import Callable, Mapping
@@ -114,7 +114,8 @@ def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:
     """
     Return the closed form of a chain and an empty text, or None and the reason why the chain has no closed form.
 
-    :param make: function that creates the closed form.
+    :param make: function that creates the closed form. Its TopologyMismatch, UnsupportedJoint or ModelError is the
+        reason that is returned; other exceptions pass through.
     """
     try:
         return make(), ''
@@ -141,6 +142,8 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
 def knowledge_of(solver: IkSolver) -> Knowledge:
     """
     Return how many branches of a pose a solver finds; NOTHING for a solver that does not tell.
+
+    For a solver that returns all branches, it is ALL if the solver is complete, otherwise SAMPLES.
 
     :param solver: any solver.
     """

@@ -53,10 +53,12 @@ class AnalyticArm:
         """
         Return the branches of a pose, or None if the pose is not a rigid transform.
 
+        If a joint is held, these are the branches at the tried values of this joint. At a (nearly) singular pose
+        branches may be missing.
+
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param request: options of the request.
         :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
-        :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         """
         return self._search(pose, self.requests.prepare(request, pose))

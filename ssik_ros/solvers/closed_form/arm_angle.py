@@ -25,7 +25,12 @@ SAME_VALUE = 1e-9
 
 
 class ArmAngle:
-    """Computes arm angles of one chain of seven revolute joints with a spherical shoulder and wrist."""
+    """
+    Computes arm angles of one chain of seven revolute joints with a spherical shoulder and wrist.
+
+    The arm angle is the rotation of the elbow about the line from shoulder to wrist. The class also returns the values
+    of joint 1 that give a wanted arm angle at a target.
+    """
 
     def __init__(self, chain: SerialChain, shoulder: FloatArray, wrist: FloatArray) -> None:
         """Store the centers of shoulder (3,) and wrist (3,) in the base frame, with all joints at zero [m]."""
@@ -64,6 +69,9 @@ class ArmAngle:
     def first_joint(self, target: FloatArray, angle: float) -> FloatArray:
         """
         Return the sorted values (k,) of joint 1 [rad] at which postures reach a target with an arm angle; may be empty.
+
+        Limits are ignored. If the target is too near or too far, no posture reaches it. The values are then for the
+        nearest distance between shoulder and wrist that the arm can have.
 
         :param target: (4, 4) pose of the tip, a rigid transform.
         :param angle: the arm angle [rad].

@@ -90,7 +90,8 @@ class PlainBranches:
         """
         Return the call, or None for an arm that a single kernel call does not solve: with a held joint, or elimination.
 
-        :param arm, request: as for the constructor.
+        :param arm: closed form of any arm.
+        :param request: options of the request; its seed serves calls without a seed.
         """
         is_served = arm.plan.held < 0 and arm.plan.ints[search.CUT] < 0
         return cls(arm, request) if is_served else None
@@ -102,7 +103,8 @@ class PlainBranches:
         Return None also if the pose is not rigid, or is (nearly) singular, or if the seed is not finite or too large.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param seed: (n,) replaces the seed of the request, and is not used without one; None means that seed.
+        :param seed: (n,) replaces the seed of the request; None keeps the seed of the request. If the request has no
+            seed, this one is not used.
         :param with_errors: True returns joint values and errors (k, n + 3), False joint values (k, n).
         """
         if type(pose) is not NDARRAY or pose.dtype is not FLOAT64 or pose.shape != POSE_SHAPE:

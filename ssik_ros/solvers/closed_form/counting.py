@@ -43,7 +43,7 @@ def count_branches(
     arm: AnalyticArm, poses: FloatArray, request: BranchRequest = PLAIN, threads: int = 1
 ) -> BranchCounts:
     """
-    Return the number of branches within limits of each pose that the closed form finds.
+    Return the number of branches within limits that the closed form finds for each pose; -1 for a pose not rigid.
 
     Singular poses are solved one by one. If :func:`is_countable` is false for the arm, the branches of each pose are
     computed; for an arm with a held joint, they are the branches at samples of this joint.

@@ -62,7 +62,8 @@ class DifficultPoses:
         """
         Return ``result`` if it has a branch within the limits or a proof, otherwise the result of slower searches.
 
-        The slower steps are a proof that the pose is out of reach, then :meth:`refine`.
+        If ``result`` has no branch outside the limits either, a proof is tried that the pose is out of reach. Then
+        :meth:`refine` follows.
 
         :param result: result of a search on arcs: intervals of the held joint in which a branch is within the limits.
         """
@@ -77,7 +78,7 @@ class DifficultPoses:
         """
         Return the branches of a singular pose that a search finds: isolated ones, and one point of each curve.
 
-        :param result: result of the plain search; replaced are its branches, counts and curves.
+        :param result: result of the plain search; the returned copy has other branches, counts and curves.
         """
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
         everywhere = self._branches(pose, free)
@@ -141,7 +142,8 @@ class DifficultPoses:
         Find one posture by a search that moves all joints, and return all branches at its value of the held joint.
 
         The posture itself is one of the branches. If the search fails, return ``result`` with the number of starts
-        added, and with ``is_too_far`` if the pose is proved to be out of reach.
+        added, and with ``is_too_far`` if the pose is proved to be out of reach. If only postures outside the limits
+        reach the pose, and ``result`` counts none, one is counted.
 
         :param result: result of sampling the held joint, without a branch within the limits.
         """

@@ -152,7 +152,7 @@ class AbsenceCauses:
 
         LIMITS and UNREACHABLE are proved; all other poses without branches get NOT_FOUND.
 
-        :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
+        :param poses: (m, 4, 4) rigid poses of the tip in the base, contiguous; this is not checked.
         :param counts: (m, COUNTERS) counters of the search for branches within limits.
         """
         causes = np.empty(len(counts), dtype=np.int64)

@@ -273,7 +273,11 @@ def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
 
 
 def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
-    """Return the rules that the six free axes fit at each of four test values of the held joint, best first."""
+    """
+    Return the rules that the six free axes fit at each of four test values of the held joint, best first.
+
+    A rule is left out if the held joint moves some axes of a special point (where axes meet), and others not.
+    """
     persistent = matches(geometry.without(held))
     for value in HELD_PROBES[1:]:
         if not persistent:

@@ -209,7 +209,7 @@ class PostureSearch:
 
     def is_too_far(self, pose: FloatArray, code: int) -> bool:
         """
-        Return whether a pose is proved to be out of reach by a proof that holds without limits of prismatic joints.
+        Return whether a pose is proved to be out of reach, whatever the limits of prismatic joints are.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param code: code that the search kernel returned for the pose.

@@ -51,8 +51,11 @@ class RequestArrays:
         """
         Choose the closed form of a chain.
 
-        :param chain, samples, parallel, meeting, held: as for
-            :class:`ssik_ros.solvers.closed_form.arm.AnalyticArm`.
+        :param chain: up to seven revolute or prismatic joints.
+        :param samples: number of values of the held joint to try, if a request gives none.
+        :param parallel, meeting: tolerances for parallel and for meeting axes, see
+            :func:`ssik_ros.solvers.closed_form.plan.make_plan`.
+        :param held: index of the joint of seven to hold; None lets the planner choose.
         :raises TopologyMismatch: if the chain has no closed form.
         """
         self.chain = chain
@@ -207,8 +210,8 @@ class RequestArrays:
         """
         Return the values to try for the held joint [rad or m]; without a held joint, one number that is not read.
 
-        The values come from the request. Otherwise they are the seed's value and values spread evenly over the joint's
-        range.
+        If the request does not give them, they are spread evenly over the joint's range; with a seed, the seed's value
+        comes first. The range of a prismatic joint depends on the pose.
         """
         if plan.held < 0:
             return self._no_samples
@@ -272,7 +275,7 @@ class RequestArrays:
 
     def goal(self, pose: FloatArray, request: BranchRequest) -> Goal:
         """
-        Return the demand of a request on postures.
+        Return the pose, limits, tolerance, seed and metric of a request, as a :class:`Goal` of posture searches.
 
         :param pose: (4, 4) requested pose; the goal has the pose of the tip.
         :param request: options of the request.

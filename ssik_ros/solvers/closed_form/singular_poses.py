@@ -75,13 +75,12 @@ class SingularPoses:
 
     def settle(self, goal: Goal, candidates: FloatArray) -> Settled:
         """
-        Return postures of a singular pose within the limits: isolated ones, and one point of each curve.
+        Return the postures of a singular pose within the limits that a search finds; others may exist.
 
-        A search finds them, so that others may exist.
+        They are the isolated postures, and one point of each curve of postures. With a seed the nearest comes first;
+        without a seed the order is open.
 
-        Without a seed they keep the order in which they are found.
-
-        :param goal: the pose.
+        :param goal: pose, limits, tolerance and seed.
         :param candidates: (k, n) branches of the closed form, limits ignored.
         """
         seeds, count = [self._moved_inside(q, goal.limits) for q in candidates], 0
@@ -102,12 +101,13 @@ class SingularPoses:
         self, goal: Goal, candidates: FloatArray, postures: list[FloatArray]
     ) -> Settled:
         """
-        Reduce candidates to the different postures of a pose within the limits, nearest to the seed first.
+        Reduce candidates to the different postures of a pose within the limits; with a seed the nearest comes first.
 
         The field ``starts`` of the result is 0. If the reduction leaves no posture, the result has the most exact
-        candidate.
+        candidate within limits and tolerance, if any.
 
-        :param goal, candidates: as for :meth:`settle`.
+        :param goal: pose, limits, tolerance and seed.
+        :param candidates: (k, n) branches of the closed form, limits ignored.
         :param postures: (n,) each: ends of descents within the limits.
         """
         # Postures within the limits come first: they begin the walk on each curve to its point nearest to the seed.

@@ -120,9 +120,9 @@ class AnalyticSolver:
 
         ``tolerance``, ``max_searches``, ``timeout`` and ``cancel`` are only checked. If ``validate`` is set, only
         branches that it accepts are returned and counted. Without a branch, the result has the cause of the failure.
-        Then its ``nearest`` is the nearest posture of a search if ``wants_nearest`` is set, otherwise the seed.
-        ``searches`` counts samples of a held joint. The status is REFUSED for a pose that is not rigid and for an
-        unusable seed.
+        Then its ``nearest`` is the nearest posture of a search if ``wants_nearest`` is set, otherwise the seed. It is
+        also the seed if ``validate`` refuses all branches. ``searches`` counts tried values of a held joint (1 without
+        one) and starts of posture searches. The status is REFUSED for a pose that is not rigid, or an unusable seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
@@ -184,10 +184,10 @@ class AnalyticSolver:
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
-        Return every branch within the limits that ``request.validate`` accepts, best first.
+        Return the branches within the limits that ``request.validate`` accepts, best first; if none, the cause.
 
-        If :attr:`is_complete` is False, only branches at samples of a held joint are found. At a (nearly) singular
-        pose, further branches may exist.
+        They are all branches if :attr:`is_complete` is True and the pose is not (nearly) singular. Otherwise further
+        branches may exist.
 
         :param request: the request. ``max_solutions`` is not read, and budgets are only checked. ``tolerance`` is the
             Frobenius norm of FK - T, which is at least the norm over position and rotation error.

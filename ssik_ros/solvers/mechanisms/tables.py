@@ -24,8 +24,9 @@ class _Motion(NamedTuple):
     """
     One node of the motion tree: a single degree of freedom of a joint, or the rotation of a ball joint.
 
-    ``parent`` is the index of the node before it, -1 for the world. ``segment`` lists the frames whose fixed poses lie
-    between the two nodes. The value is multiplier * unknown + offset.
+    ``kind`` is the degree of freedom, 0 to 5 for X, Y, Z, EX, EY, EZ, or ``layout.BALL``. ``parent`` is the index of
+    the node before it, -1 for the world. ``segment`` lists the frames whose fixed poses lie between the two nodes. The
+    value is multiplier * unknown + offset.
     """
 
     kind: int

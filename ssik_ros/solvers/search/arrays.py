@@ -86,8 +86,10 @@ class SingleSearch:
     """
     The fastest way to run a search for one pose, for callers that solve ten thousand times a second.
 
-    Call ``solve(arrays.address, 0, flag, q0, target, q)``, which checks nothing, with arrays from :meth:`make_arrays`;
-    see :func:`ssik_ros.kernels.search.plain_request.search_one`.
+    Call ``solve(arrays.address, timeout_ns, flag, q0, target, q)``, with arrays from :meth:`make_arrays`. It starts at
+    ``q0`` (n,) and writes the solution for ``target`` (4, 4) into ``q`` (n,), or the best state seen. ``flag`` is the
+    address of a cancel flag, such as :attr:`flag`. Wrong arguments give a code instead of an exception. See
+    :func:`ssik_ros.kernels.search.plain_request.search_one` for the numbers that it returns.
     """
 
     __slots__ = (

@@ -140,11 +140,12 @@ class BoundedRefinement:
 
     def near_limits(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
         """
-        Yield postures (n,) with nearly all joints on limits that nearly reach a pose: first on edges, then on faces.
+        Yield postures (n,) with nearly all joints on limits that are worth refining to a pose.
 
-        On an edge all joints but one are on a limit, on a face all but two or three. Postures on an edge, and on a face
-        with two free joints, come nearest to the pose first; the latter are refined. For three free joints, a few steps
-        from the middle of each face give the postures.
+        On an edge all joints but one are on a limit, on a face all but two or three. Postures on edges come first, then
+        those on faces with two free joints. Both nearly reach the pose, and the nearest come first; the latter are
+        refined. Last come the ends of a few steps from the middles of faces with three free joints. In these steps all
+        joints move within the bounds, and the ends may miss the pose.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param bounds: (2, n) lower and upper limits; may be infinite.
@@ -156,15 +157,20 @@ class BoundedRefinement:
         """
         Return postures (k, n) with all joints but one on a limit that nearly reach a pose, the nearest first.
 
-        :param pose, bounds: as for :meth:`near_limits`.
+        :param pose: (4, 4) pose of the tip in the base.
+        :param bounds: (2, n) lower and upper limits; may be infinite.
         """
         return self._nearest(pose, bounds, False, NEAR_EDGE, NEAREST_EDGES)
 
     def on_faces(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
         """
-        Yield postures (n,) with all joints but two or three on limits that nearly reach a pose.
+        Yield postures (n,) that begin with all joints but two or three on limits, and come near a pose by steps.
 
-        :param pose, bounds: as for :meth:`near_limits`.
+        With two free joints, the others stay on their limits and the posture nearly reaches the pose. With three, all
+        joints move for a few steps, and the posture may miss the pose.
+
+        :param pose: (4, 4) pose of the tip in the base.
+        :param bounds: (2, n) lower and upper limits; may be infinite.
         """
         unit = self.aim(pose)[-1]
         near = NEAR_EDGE * max(1.0, unit)
@@ -177,7 +183,9 @@ class BoundedRefinement:
 
     def _from_middles(self, pose: FloatArray, bounds: FloatArray) -> list[FloatArray]:
         """
-        Return the postures (n,) that a few steps reach from the middles of the largest faces, the nearest first.
+        Return at most 16 postures (n,) that a few steps reach from the middles of the largest faces, the nearest first.
+
+        The list is empty for up to three joints, for more than MOST_JOINTS, and if no joint has both limits.
 
         Each start has all joints but three on limits. The three are in the middle of their ranges, or at zero without
         limits. If more than three joints have no limits, all others are on limits. During the steps all joints move.

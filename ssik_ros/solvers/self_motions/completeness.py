@@ -1,4 +1,4 @@
-"""Prove that every curve of postures of a pose was found, or return the reason why the proof fails."""
+"""Prove that the curves found for a pose are all curves on which the held joint moves, or say why the proof fails."""
 
 import itertools
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class PointBound(NamedTuple):
 
 def choose_bound(chain: SerialChain) -> FloatArray:
     """
-    Return the :class:`PointBound` with which the proof of completeness needs the fewest steps, as an array (4,).
+    Return the :class:`PointBound` with which the proof of completeness probably needs the fewest steps, as (4,) array.
 
     The numbers are the fields: joint index, signed distance along its axis [m], length of one radian [m], bound. The
     cost of each candidate is estimated at random postures, which are the same at each call.
@@ -160,9 +160,9 @@ def find_gap(
 
 def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
     """
-    Return a text about a posture that lies on none of the curves that were found.
+    Return a text about a posture of the pose that was not proved to lie on one of the curves.
 
-    If the held joint hardly moves along the missing curve, the text names this joint and the posture.
+    If the held joint hardly moves along the curve through the posture, the text names this joint and the posture.
 
     :param chain: seven joints.
     :param held: index of the held joint.

@@ -21,9 +21,10 @@ from ssik_ros.solvers.self_motions.objectives import Objective
 
 class SelfMotions:
     """
-    The curves of postures that reach one pose, within the limits; :attr:`is_complete` says whether none is missing.
+    The curves of postures that were found for one pose, within the limits, as a sequence of :class:`SelfMotion`.
 
-    A sequence of :class:`SelfMotion`; empty if no solution of the pose was found.
+    If :attr:`is_complete` is True, no curve is missing on which the held joint moves by more than ``resolution``. The
+    sequence is empty if no solution of the pose was found.
     """
 
     def __init__(
@@ -62,7 +63,8 @@ class SelfMotions:
         """
         Return whether all curves on which the held joint moves by more than ``resolution`` are proved to be included.
 
-        It is also False if a curve is missing on which the held joint hardly moves, see Completeness in docs/math.
+        It is also False if a posture was found on a further curve, along which the held joint hardly moves. See
+        Completeness in docs/math.
         """
         return not self.reason
 

@@ -74,7 +74,7 @@ CandidateFinder = Callable[[], FloatArray]
 
 
 class CurveTable(NamedTuple):
-    """All curves of a pose before they are split, with the candidates for the proof of their completeness."""
+    """The curves that were found for a pose, before they are split, with a function for the proof of completeness."""
 
     pose: TracedPose
     """Data shared by the curves."""
@@ -89,7 +89,11 @@ class CurveTable(NamedTuple):
 
 
 class SelfMotionTracer:
-    """Finds all curves of postures that reach a pose, for one chain of seven joints."""
+    """
+    Finds the curves of postures that reach a pose within the limits, for one chain of seven joints.
+
+    A curve may be missing; :meth:`find_gap` tries to prove that none is.
+    """
 
     def __init__(
         self, arm: AnalyticArm, dof: int, clearance: ClearanceMaker | None = None
@@ -187,9 +191,9 @@ class SelfMotionTracer:
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
         """
-        Return all postures (m, 7) within the limits that reach a pose, at ``shares`` sampled values of the held joint.
+        Return the branches (m, 7) of a pose within the limits, at ``shares`` or more values of the held joint.
 
-        :param target: (12,) pose: rotation row by row, then translation.
+        :param target: (12,) pose of the tip in the base: rotation row by row, then translation.
         """
         pose = pose_from_numbers(target)
         branches = self._arm.branches_refined(pose, BranchRequest(samples=shares))

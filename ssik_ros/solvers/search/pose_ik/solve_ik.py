@@ -138,7 +138,7 @@ def solve_ik(
 
 
 def _read_targets(targets: Any) -> tuple[PoseTarget, ...]:
-    """Return an argument as a tuple of PoseTarget; refuse any other value."""
+    """Return an argument as a tuple of PoseTarget; raise InvalidOption for anything but an iterable of PoseTarget."""
     if not isinstance(targets, Iterable):
         refuse('targets', targets, 'a list of PoseTarget')
     return tuple(check_kind('targets', target, PoseTarget) for target in targets)
@@ -180,7 +180,11 @@ def _pose(target: PoseTarget) -> FloatArray:
 def _solver_for(
     robot: RobotModel, group: JointGroup, targets: Sequence[PoseTarget], options: PoseIkOptions
 ) -> PoseIkSolver:
-    """Return the cached solver for the links of the targets; refuse an empty list, and two targets of one link."""
+    """
+    Return the cached solver for the links of the targets.
+
+    Raise InvalidTarget for an empty list, and for two targets of one link.
+    """
     links = tuple(target.link for target in targets)
     if not links:
         raise InvalidTarget('solve_ik needs at least one target.')
