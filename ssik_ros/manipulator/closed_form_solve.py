@@ -106,10 +106,11 @@ class ClosedFormSolve(PreparedSolve):
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
         """
-        Return the solutions as rows, best first, by one kernel call, with arguments and columns of the base class.
+        Return the solutions as rows, best first, by the fast path; None if the caller has to call :meth:`solve`.
 
         Return None if the settings need filters, or if the pose is singular or not quite rigid. Return None also for no
-        branch with ``allow_refinement``.
+        branch with ``allow_refinement``, and for an arm whose held joint is sampled over its whole range. Arguments,
+        columns and errors are as for :meth:`PreparedSolve.find`.
         """
         rows = None
         if self._plain is not None:
@@ -135,10 +136,10 @@ class ClosedFormSolve(PreparedSolve):
         self, targets: FloatArray, seeds: FloatArray | None, threads: int
     ) -> BatchSolutions:
         """
-        Return the solutions of many poses, with arguments and result of the base class.
+        Return the solutions of many poses; a pose that is not a rigid transform is marked as refused.
 
         If the settings need no filters, each kernel call solves a chunk of poses; otherwise the poses are solved one by
-        one.
+        one. Arguments are as for :meth:`PreparedSolve.solve_batch`.
         """
         settings, arm = self.settings, self._form.arm
         if not settings.is_plain or settings.allow_refinement:
@@ -208,8 +209,9 @@ class _Request:
         """
         Return the cause of a solve that found no branch at the requested values of held joints or near the seed.
 
-        The pose is solved again without held joints, arm angle and seed tolerance. If this finds nothing, return its
-        cause. Otherwise return CONSISTENCY if only a seed tolerance was set, else CONSTRAINTS.
+        The pose is solved again without held joints, arm angle and seed tolerance. If nothing reaches the pose then,
+        return the cause of this solve. Otherwise return CONSISTENCY if a seed tolerance and no held joint was set, else
+        CONSTRAINTS.
         """
         settings = self._settings
         wide = settings._replace(hold=(), arm_angle=None, seed_tolerance=None)

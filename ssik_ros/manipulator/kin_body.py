@@ -360,7 +360,14 @@ def _joints(
 
 
 def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
-    """Return the type of each joint; refuse unknown types, and limits of a continuous joint."""
+    """
+    Return the type of each joint; without ``joint_types``, all are ``revolute``.
+
+    Raise InvalidOption for an unknown type, InvalidLimits for limits of a continuous joint, and DimensionMismatch for
+    another number of types.
+
+    :param pairs: limits of each joint.
+    """
     if joint_types is None:
         return ['revolute'] * len(pairs)
     types = list(joint_types) if isinstance(joint_types, Iterable) else []
@@ -383,7 +390,11 @@ def _types(joint_types: Sequence[str] | None, pairs: list[Limits]) -> list[str]:
 
 
 def _types_of_sigma(sigma: FloatArray) -> list[str]:
-    """Return the joint types for 0 (revolute) and 1 (prismatic) in a Denavit-Hartenberg table; refuse other numbers."""
+    """
+    Return the joint types for 0 (revolute) and 1 (prismatic) in a Denavit-Hartenberg table.
+
+    Raise InvalidOption for other numbers.
+    """
     if not np.isin(sigma, (0.0, 1.0)).all():
         raise InvalidOption(
             f'sigma must be 0 for revolute and 1 for prismatic joints, not {sigma.tolist()}.',
@@ -393,7 +404,12 @@ def _types_of_sigma(sigma: FloatArray) -> list[str]:
 
 
 def _pairs(limits: Sequence[Limits] | ArrayLike | None, n: int) -> list[Limits]:
-    """Return (lower, upper) or None for each of n joints; refuse any other form of limits."""
+    """
+    Return (lower, upper), one of them maybe infinite, or None for each of n joints.
+
+    Raise InvalidOption or DimensionMismatch for another form of limits. Raise InvalidLimits for NaN, or for a lower
+    limit above the upper one.
+    """
     if limits is None:
         return [None] * n
     if not isinstance(limits, Iterable):

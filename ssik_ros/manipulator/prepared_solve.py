@@ -239,7 +239,11 @@ class SearchSolve(PreparedSolve):
 
 
 def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
-    """Raise InvalidOption for settings that need a closed form, such as ``enumerate_windings`` or ``arm_angle``."""
+    """
+    Raise InvalidOption for settings that need a closed form, which ``solver`` does not have.
+
+    They are ``enumerate_windings``, ``arm_angle``, ``redundancy_samples``, and ``respect_limits`` other than True.
+    """
     for name in CLOSED_FORM_ONLY:
         value: Any = getattr(settings, name)
         if value is not None and value is not False:

@@ -86,7 +86,7 @@ class SelfMotionArm:
         """
         Return the curves of postures of a singular pose, for an arm of six joints or fewer.
 
-        Return None if the pose has no curve, is not a rigid transform, or if the arm has no closed form.
+        Return None if no curve is found, if the pose is not a rigid transform, or if the arm has no closed form.
         """
         chain = SerialChain.from_group(self._robot, self._group)
         if self._closed_form is None:

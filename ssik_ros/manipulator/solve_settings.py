@@ -339,9 +339,10 @@ def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | N
 
 def count_threads(threads: int | None) -> int:
     """
-    Return the number of threads to use, at least 1; refuse a value that is not a whole number of at least 1.
+    Return the number of threads to use, at least 1.
 
     :param threads: the caller's number; None means one for each processor.
+    :raises InvalidOption: for anything but a whole number of at least 1.
     """
     return processors() if threads is None else read_count('threads', threads, 1)
 
