@@ -48,7 +48,7 @@ class PostureCosts:
         worst place.
 
         :param q: (k, n) postures; angles of joints with a limit are not wrapped.
-        :param turning: as for :meth:`margins`.
+        :param turning: (n,) 1 for joints whose winding is chosen later, which are never near a limit, else 0.
         """
         penalties, total = self._penalties, np.zeros(len(q))
         if penalties.limits > 0.0:

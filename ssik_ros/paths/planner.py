@@ -117,9 +117,10 @@ class ToolPathPlanner:
 
     def plan(self, waypoints: FloatArray, control: PlanControl | None = None) -> ToolPath:
         """
-        Return the best joint path along waypoints, after a verification; an invalid result if none is found.
+        Return the best joint path along waypoints that a search finds, after a verification.
 
-        An invalid result has the cause of the failure.
+        A better path may exist, see :attr:`ToolPath.gap`. If no path is found, return an invalid result with the cause
+        of the failure.
 
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
         :param control: ends the plan in time; None starts a new clock with the timeout of the request.
@@ -142,7 +143,7 @@ class ToolPathPlanner:
 
     def _search_open(self, task: PathTask, ends: Ends) -> SearchOutcome:
         """
-        Return the best open path.
+        Return the best open path that a search finds, or the failure.
 
         If tolerances are narrow, the search starts from the best path without them: parts of the tolerances whose range
         is at most WIDE_RANGE are set to zero for this path. No such path is searched if a narrow range excludes zero, or
@@ -297,7 +298,7 @@ class ToolPathPlanner:
         Return the time (m,) at which each waypoint is reached, from 0 at the first [s].
 
         Between waypoints the slowest joint has its velocity limit, or the tool its speed if that takes longer. Return
-        None if velocity limits are missing in the URDF.
+        None if a velocity limit is zero, or missing in the URDF without a tool speed in the request.
         """
         q, velocity = outcome.q, self.chain.velocity
         if not (velocity > 0.0).all() or not (
@@ -336,9 +337,10 @@ def plan_tool_path(
     **settings: Any,
 ) -> ToolPath:
     """
-    Return the best joint path along a tool path; an invalid result with its cause if none is found.
+    Return the best joint path along a tool path that a search finds; an invalid result with its cause if none.
 
-    A cancelled plan, or a deadline before the search has begun, also gives an invalid result.
+    A better path may exist: :attr:`ToolPath.gap` bounds how much cheaper it could be. A cancelled plan, or a deadline
+    before the search has begun, also gives an invalid result.
 
     :param robot: the robot.
     :param group: a group with one tip, or with a second one that carries the workpiece; or its name.

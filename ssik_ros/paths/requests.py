@@ -249,7 +249,7 @@ class Stretch:
 @tells_near_names
 @dataclass(frozen=True, eq=False)
 class ToolPath:
-    """Result of a plan: the best joint path, or the reason for its failure (``valid`` is False then)."""
+    """Result of a plan: the best joint path that was found, or the reason for the failure (then ``valid`` is False)."""
 
     valid: bool
     joint_names: tuple[str, ...]

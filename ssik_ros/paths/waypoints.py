@@ -150,7 +150,7 @@ def step_times(poses: FloatArray, speed: float) -> FloatArray:
     """
     Return the time (m - 1,) that the tool takes from each waypoint to the next [s].
 
-    It moves at ``speed`` and turns at most at TURN_SPEED; each step takes at least SHORTEST_TIME.
+    It moves at most at ``speed`` and turns at most at TURN_SPEED; each step takes at least SHORTEST_TIME.
 
     :param poses: (m, 4, 4).
     :param speed: speed of the tool, positive [m/s].

@@ -100,7 +100,8 @@ class Obstacles:
         """
         Check postures by the kernels, and doubtful ones by the collision library; return the verdicts, none doubtful.
 
-        :param q, enough: as for :meth:`judge`.
+        :param q: (m, n) postures.
+        :param enough: distance beyond the required one; above it the distances need not be tight [m].
         """
         judged = self.judge(q, enough)
         for index in np.flatnonzero(judged.verdicts == clearance.DOUBTFUL):

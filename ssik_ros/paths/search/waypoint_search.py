@@ -108,9 +108,9 @@ class WaypointSearch:
 
     def run(self) -> SearchOutcome:
         """
-        Search until the best path is found or time is up, and return it.
+        Search on finer and finer grids until these end or time is up, and return the best path that was found.
 
-        If the search fails, return the longest part of a path with the failure.
+        If no path was found along all waypoints, return its longest part with the failure.
         """
         failure, stopped = None, ''
         chain = self._task.space.chain
@@ -214,7 +214,8 @@ class WaypointSearch:
         """
         Return the best path (k, n), shifted by whole turns into its limits, and the first joint that leaves them.
 
-        The index is -1 if no joint leaves its limits.
+        The index is -1 if no joint leaves its limits. A joint with limits that misses the given end posture by whole
+        turns counts as one that leaves them.
         """
         best, turning = self._best, self._task.limits.turning
         if not len(best.q):
@@ -341,9 +342,9 @@ class WaypointSearch:
 
 def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     """
-    Return the best closed joint path: its last posture is equal to its first.
+    Return the best closed joint path that is found: its last posture is equal to its first.
 
-    If no end posture is given, the first and the last posture of the best open path are tried.
+    If no end posture is given, the first and the last posture of the best open path are tried as both ends.
 
     :param task: waypoints, limits and checks.
     :param ends: given postures at the first and the last waypoint; the first one that is not None is used for both.
