@@ -56,7 +56,7 @@ def wrap_angle(angle: float) -> float:
 
 def with_length(vector: FloatArray) -> tuple[FloatArray, float]:
     """
-    Return a vector and its length; if its square overflows, the vector divided by its largest number.
+    Return a vector and its length; if the square of the length overflows, both divided by the vector's largest number.
 
     :param vector: (n,) numbers; if one is not finite, the length is not either.
     """
@@ -113,7 +113,7 @@ def are_inside(
 
 def is_within_reason(values: ArrayLike) -> bool:
     """
-    Return whether all numbers are finite and at most ``LARGEST_REQUEST_VALUE`` in absolute value.
+    Return whether all numbers are finite and at most ``LARGEST_REQUEST_VALUE`` (1e9) in absolute value.
 
     :param values: lengths [m] or joint values [rad or m].
     """

@@ -280,11 +280,11 @@ class DimensionMismatch(RequestError):
 
 
 class InvalidOption(RequestError, TypeError):
-    """A keyword or option does not exist, or its value is out of range."""
+    """A keyword or option does not exist, or its value has a wrong type or is out of range."""
 
 
 class SolverError(SsikError, RuntimeError):
-    """A solver cannot be found, loaded or applied to this chain."""
+    """A valid request cannot be done: a solver does not load or suit the chain, or a package or service is missing."""
 
 
 class UnknownSolver(SolverError, KeyError):

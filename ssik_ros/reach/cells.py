@@ -254,7 +254,8 @@ class ReachArm:
         """
         Search one pose; return (postures (k, n), number of samples and starts, whether the pose is out of reach).
 
-        The last value is True only if that is proved. Without searches in the settings, no posture is returned.
+        The last value is True only if that is proved. If the arm has a closed form and the settings want no searches,
+        no posture is returned.
         """
         assert self._search is not None
         if self._arm is None:

@@ -237,7 +237,12 @@ class CheckedArm(ReachArm):
         return np.empty((0, len(low))), OTHER_STARTS
 
     def _clearance(self, free: _Postures) -> NDArray[np.float32]:
-        """Return the clearance (m,) of each pose: the largest of its free postures [m]; NaN for poses without any."""
+        """
+        Return the clearance (m,) of each pose: the largest one of its free postures [m]; NaN for poses without any.
+
+        It is a lower bound, with hulls in place of meshes. If the hulls overlap in each free posture of a pose, at most
+        32 of these postures are measured by exact meshes.
+        """
         assert self._checks is not None
         _, apart = self._checks.clearances(free.q)
         best = largest_of(apart, free.counts)

@@ -164,7 +164,8 @@ def cloud_to_show(reach_map: ReachMap, measure: str = 'dexterity') -> tuple[Dext
     """
     Return (points, stride): at most MOST_SHOWN points of a map, and the stride along each axis that this needs.
 
-    :param reach_map, measure: as for :func:`dexterity_cloud`.
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`; it gives the colours.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
     stride, cloud = 1, dexterity_cloud(reach_map, 1, measure)
@@ -178,7 +179,10 @@ def write_ply(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> No
     """
     Write the points of a map as a binary PLY file with x, y, z [m], ``dexterity``, the measure, and colours.
 
-    :param reach_map, measure: as for :func:`dexterity_cloud`.
+    The points are positions with at least one reachable orientation; for ``status``, with one not out of reach.
+
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`; it gives the colours.
     :param file: the file to write.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
@@ -203,7 +207,10 @@ def write_csv(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> No
     """
     Write the points of a map as a CSV file: x, y, z [m], dexterity, the measure, and the share of unknown cells.
 
-    :param reach_map, measure: as for :func:`dexterity_cloud`.
+    The points are positions with at least one reachable orientation; for ``status``, with one not out of reach.
+
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`.
     :param file: the file to write.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
@@ -220,7 +227,10 @@ def write_page(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> N
     """
     Write an HTML page that shows the points of a map in 3D, to be rotated and cut; it needs no other file or network.
 
-    :param reach_map, measure: as for :func:`dexterity_cloud`.
+    If there are more than MOST_SHOWN points, only every n-th position along each axis is shown.
+
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`; it gives the colours.
     :param file: the file to write.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """

@@ -112,9 +112,11 @@ class Placement(NamedTuple):
 
 class PlaceResult(NamedTuple):
     """
-    Result of a search for places of robot bases: the best placements, and tasks that are out of reach singly or together.
+    Result of a search for places of robot bases: the best placements that were found, and tasks that cannot be reached.
 
-    Tasks are given by their indices. ``notes`` has sentences for the user about collision checks that are not done.
+    ``hopeless`` and ``conflicts`` are tasks, by their indices, that no place of the grid reaches, singly or in pairs.
+    Places between grid points may reach them. ``notes`` has sentences for the user about collision checks that are not
+    done.
     """
 
     placements: tuple[Placement, ...]

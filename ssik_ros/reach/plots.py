@@ -50,7 +50,8 @@ def draw_slices(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure of a measure on the three planes x, y and z through the middle of the map.
 
-    :param reach_map, measure: as for :func:`write_plots`.
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`.
     """
     figure, planes = _figure(13.0, 4.2), _planes(reach_map, measure)
     colours, scale = _colour_scale(reach_map, measure, [plane for _, plane in planes.values()])
@@ -119,7 +120,8 @@ def draw_directions(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     ``unknown`` the share at which it is unknown. Positions that were not asked do not count. For another measure it is
     the mean over the positions at which the direction is reachable.
 
-    :param reach_map, measure: as for :func:`write_plots`.
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`.
     """
     values, label = _by_orientation(reach_map, measure)
     directions = rotations_of(reach_map.grid.orientations)[:, :, 2]
@@ -166,7 +168,8 @@ def draw_histogram(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure: a histogram of a measure over all positions of the map with a value above zero.
 
-    :param reach_map, measure: as for :func:`write_plots`.
+    :param reach_map: the map.
+    :param measure: one of :attr:`ReachMap.measures`.
     """
     values = reach_map.measure(measure)
     values = values[np.isfinite(values) & (values > 0.0)]

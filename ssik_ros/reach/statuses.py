@@ -8,7 +8,7 @@ class CellStatus(enum.IntEnum):
     Result for one cell of a reach map, which is one pose of the tip.
 
     REACHABLE, OUT_OF_REACH and COLLIDES are proved; UNKNOWN means that no posture and no proof was found. NOT_ASKED is
-    a cell outside the region.
+    a cell outside the region, or a cell of an unfinished map that is not decided yet.
     """
 
     NOT_ASKED = 0

@@ -246,7 +246,8 @@ class MapStore:
         """
         Return a checksum (hexadecimal SHA-256) of the definition of the map: arm, cells, arrays, settings, shapes.
 
-        It does not change when the map is finished.
+        It does not change when the map is finished. Of the orientations of a grid, or the poses of a list, it covers
+        only the number.
 
         :raises StoreError: if the folder is not a map.
         """
