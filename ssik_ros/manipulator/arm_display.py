@@ -88,7 +88,8 @@ def show_path(session: Session, path: ToolPath, picture: str | Path | None, port
 
     :param session: viewer session with the robot of the path.
     :param path: the path, with at least one posture.
-    :param picture, port: as for :func:`show_session`.
+    :param picture: HTML file to write; None for a notebook or a page.
+    :param port: port of the page.
     """
     rows = np.concatenate([stretch.positions for stretch in path.stretches] or [path.positions])
     playback = Playback(session.robot, JointPath(path.joint_names, rows))

@@ -95,7 +95,7 @@ class ArmSources(ArmTasks):
 
         :param urdf, srdf: files or the XML itself.
         :param group: the group's name.
-        :param options: as for :func:`ssik_ros.load_robot`.
+        :param options: further keywords of :func:`ssik_ros.load_robot`, such as ``joint_limits`` and ``xacro_args``.
         :raises FileNotFoundError: if a file does not exist.
         :raises ValueError: for a malformed description, an unknown group, or a group with several tips or none.
         """
@@ -143,7 +143,8 @@ class ArmSources(ArmTasks):
 
         :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
-        :param limits, joint_types: as for :meth:`from_axes`.
+        :param limits: (n, 2), or a pair or None for each joint; None means no limits [rad or m].
+        :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
         :param policy: tolerances.
         :raises ValueError: as :meth:`from_axes`, and for matrices that are not rigid transforms.
         """
@@ -171,7 +172,7 @@ class ArmSources(ArmTasks):
         :param alpha: (n,) twists [rad].
         :param a: (n,) lengths of common normals [m].
         :param d: (n,) offsets along the joint axes [m].
-        :param limits: as for :meth:`from_axes`.
+        :param limits: (n, 2), or a pair or None for each joint; None means no limits [rad or m].
         :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one; None means revolute ones.
         :param theta: (n,) angles about the joint axes [rad]; None means zeros.
         :param policy: tolerances.

@@ -185,7 +185,8 @@ class KinBody:
 
         :param T: (n + 1, 4, 4) frame of joint 1 in the base, of joint i + 1 in joint i, of the end effector in joint n.
         :param axis: (3,) direction of every joint in its own frame, or (n, 3) of each.
-        :param limits, joint_types: as for :meth:`from_axes`.
+        :param limits: (n, 2), or for each joint a pair or None; None means no limits [rad or m].
+        :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
         :raises ValueError: as :meth:`from_axes`, and for matrices that are not rigid transforms.
         """
         frames = _lengths(T, 'T', (None, 4, 4))
@@ -228,7 +229,7 @@ class KinBody:
         :param alpha: (n,) twists [rad].
         :param a: (n,) lengths of common normals [m].
         :param d: (n,) offsets along the joint axes, of prismatic joints at zero [m].
-        :param limits: as for :meth:`from_axes`.
+        :param limits: (n, 2), or for each joint a pair or None; None means no limits [rad or m].
         :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one; None means revolute ones.
         :param theta: (n,) angles about the joint axes, of revolute joints at zero [rad]; None means zeros.
         :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
@@ -340,7 +341,8 @@ def _joints(
 
     :param axes: (n, 3) directions of any length.
     :param points: (n, 3) a point on each axis [m].
-    :param limits, joint_types: as for :meth:`KinBody.from_axes`.
+    :param limits: (n, 2), or for each joint a pair or None; None means no limits [rad or m].
+    :param joint_types: (n,) types; None means revolute ones.
     """
     lengths = np.linalg.norm(axes, axis=1)
     if (lengths < NO_DIRECTION).any():

@@ -229,7 +229,8 @@ class Manipulator(ArmSources):
 
         :param T_target: (4, 4) pose of the end effector in the base.
         :param q_seed: (dof,) reference of the order; None means :attr:`neutral`.
-        :param method, options: as for :meth:`solve`.
+        :param method: name of a solver; None means the closed form, or a search for an arm without closed form.
+        :param options: further keywords of :meth:`solve`, except ``explain``.
         :returns: one solution in each row, best first; (0, dof) if no solution was found.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
@@ -258,7 +259,8 @@ class Manipulator(ArmSources):
         :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
         :param q_seed: (dof,) one seed for all poses, or (m, dof) one for each; None means :attr:`neutral`.
         :param threads: threads that share the work of a closed form; None means one for each processor.
-        :param method, options: as for :meth:`solve`.
+        :param method: name of a solver; None means the closed form, or a search for an arm without closed form.
+        :param options: further keywords of :meth:`solve`, except ``explain``.
         :raises ValueError, TypeError: as :meth:`solve`, for everything but a single pose.
         """
         targets = read_poses(poses)

@@ -181,7 +181,9 @@ class NewtonFamily:
         validate: Validation | None,
     ) -> IkSolution:
         """
-        Solve one pose with a time budget, a validation, or both; failures are as for :meth:`one`.
+        Solve one pose with a time budget, a validation, or both.
+
+        Without success, the result has the best state and the cause; malformed input raises an error.
 
         :param target: (4, 4) pose of the end effector in the base.
         :param q0: (n,) first start; None means the default start.
@@ -335,7 +337,7 @@ class NewtonFamily:
 
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
         """
-        Return a tracker that starts at ``q0``, see :meth:`ssik_ros.Manipulator.tracker`.
+        Return a tracker for a control loop: each ``track(target)`` moves the joints by one cycle, starting at ``q0``.
 
         :param q0: (n,) where the arm is [rad or m].
         :param options: options of the tracker and of its search, ``mask`` and ``rows`` included.

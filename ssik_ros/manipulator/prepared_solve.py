@@ -75,7 +75,8 @@ class PreparedSolve(ABC):
         """
         Return the solutions of one pose, and the number of candidates that each filter dropped.
 
-        :param T_target, q_seed: as for :meth:`find`.
+        :param T_target: pose of the end effector in the base, in any form of :func:`ssik_ros.pose`.
+        :param q_seed: (dof,) reference of the order; None means the default seed.
         :raises ValueError, TypeError: as :meth:`find`; also for ``seed_tolerance`` without a seed.
         """
         target, settings = read_target(T_target), self.settings
@@ -131,7 +132,8 @@ class PreparedSolve(ABC):
         A pose that is not a rigid transform keeps the solutions that it has.
 
         :param poses: indices of the poses to solve.
-        :param targets, seeds: as for :meth:`solve_batch`.
+        :param targets: (m, 4, 4) all poses of the batch.
+        :param seeds: (1, dof) one seed for all poses, or (m, dof); None means the default seed.
         :param q, residuals, counts: solutions of each pose, their residuals, and how many a pose has; changed in place.
         """
         for pose in poses:

@@ -60,7 +60,9 @@ class SelfMotionArm:
         """
         Return the solutions of a pose as curves; see :meth:`ssik_ros.Manipulator.self_motions`.
 
-        :param T_target, free_axis, resolution: as for :meth:`ssik_ros.Manipulator.self_motions`.
+        :param T_target: (4, 4) pose of the end effector in the base.
+        :param free_axis: for six joints, the tool axis about which the tool may spin: ``x``, ``y``, ``z`` or a vector.
+        :param resolution: a curve on which the held joint moves by less than this may be missed [rad or m].
         :raises TopologyMismatch, ValueError, TypeError: as :meth:`ssik_ros.Manipulator.self_motions`.
         """
         axis = read_axis(free_axis)

@@ -63,7 +63,7 @@ class PlanControl:
 
         The deadline is ignored. So a result that exists already is not lost while it is checked.
 
-        :param waypoint: as for :meth:`pause`.
+        :param waypoint: index of the waypoint that the present phase has reached; -1 keeps the last one.
         :raises PlanCancelled: when the caller has cancelled.
         """
         cancelled = self._request.is_cancelled

@@ -161,7 +161,8 @@ class ToolPathPlanner:
         """
         Return the input of a search along waypoints: parameters, step limits, checks, and poses with rounded corners.
 
-        :param waypoints, control: as for :meth:`plan`.
+        :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
+        :param control: ends the search in time; None starts a new clock with the timeout of the request.
         """
         control = control or PlanControl(self.request)
         poses = round_corners(check_waypoints(waypoints), self.request.corner)

@@ -120,7 +120,11 @@ def deviations(
     The pose between two waypoints is interpolated, and the ranges of both tolerances are allowed around it. The value
     for free travel is 0.
 
-    :param chain, q, poses, limits, freedom: as for :func:`check_path`.
+    :param chain: the joints.
+    :param q: (m, n) one posture per waypoint.
+    :param poses: (m, 4, 4) waypoints.
+    :param limits: tells which steps are free travel.
+    :param freedom: tolerance of the tool's pose at each waypoint.
     :param look_up: called for each of several parts of the steps; it raises an exception to stop.
     """
     steps = np.diff(q, axis=0)

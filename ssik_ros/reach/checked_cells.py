@@ -130,8 +130,9 @@ class CheckedArm(ReachArm):
         """
         Return the status of poses with collision checks, with free branches and the quantities of the settings.
 
-        :param poses: as for :meth:`ReachArm.decide`.
-        :raises SsikError: as :meth:`ReachArm.decide`.
+        :param poses: (n, 4, 4) of the tip in the base, or (n, 7) positions and unit quaternions x, y, z, w.
+        :raises DimensionMismatch: for other shapes.
+        :raises InvalidTarget: if a pose is not a rigid transform.
         """
         matrices = as_matrices(poses)
         decided = unknown_results(len(matrices))

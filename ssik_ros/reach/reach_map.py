@@ -226,7 +226,10 @@ class ReachMap:
 
     def measure(self, name: str = 'dexterity', where: Any = ...) -> FloatArray:
         """
-        Return the value of a measure at each position (x, y, z), as :func:`at_positions` defines it.
+        Return the value of a measure at each position (x, y, z).
+
+        ``dexterity`` and ``unknown`` are shares of the orientations, ``status`` is the most frequent status. Any other
+        measure is the largest value of the reachable orientations, NaN without one.
 
         :param name: one of :attr:`measures`.
         :param where: slices of the part; all of it by default.
@@ -356,7 +359,8 @@ class ReachMap:
 
         The price of a cell is its distance from ``place`` [m] plus the price of its orientation.
 
-        :param low, high: as for :meth:`_border`.
+        :param low, high: (3,) first index of the window along each axis, and the first index after it.
+        :param place: (3,) the position, in the base frame [m].
         :param prices: price of each orientation [m].
         """
         where = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))

@@ -210,7 +210,8 @@ class MapStore:
         A chunk at the border has the full size too, with fill values beyond the border.
 
         :param name: name of the array.
-        :param cells, unit: as for :meth:`write_unit`.
+        :param cells: the cells of the map.
+        :param unit: number of the unit.
         :raises StoreError: if the chunk is missing or damaged.
         """
         try:

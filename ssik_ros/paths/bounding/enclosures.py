@@ -249,7 +249,7 @@ class Expansion:
 
         They hold for postures on the target pose within a box. Joints that are parameters have 0.
 
-        :param box: as for :meth:`remainders`.
+        :param box: (k, n) largest distance of each joint from ``q`` [rad or m].
         """
         place, turn = self.remainders(box)
         bounds = np.zeros_like(box)

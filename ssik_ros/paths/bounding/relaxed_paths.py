@@ -339,6 +339,9 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
 
     They are FEWEST_LAYERS evenly spread waypoints, the first and the last waypoint of each pass, and the waypoints that
     improve the description most. The last ones are added until the description is good, or MOST_LAYERS are chosen.
+
+    :param limits: its weights of the joints measure lengths; its free travel shows where passes begin.
+    :param q: (m, n) the known path.
     """
     places = q * limits.weights.mean(axis=0)
     travels = np.flatnonzero(limits.is_travel)

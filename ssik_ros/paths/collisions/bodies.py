@@ -188,6 +188,10 @@ def _levers(
 
     The unit is m/rad for a turning joint and 1 for a prismatic joint. The lever is 0 if the joint does not move the
     body.
+
+    :param homes: (s, 4, 4) pose of each body in the base, with all joints at zero.
+    :param spheres: (s, 4) bounding sphere of each body in its frame: centre and radius [m].
+    :param carriers: (s,) index of the last joint that moves each body; -1 for none.
     """
     serial, n = chain.chain, chain.size
     centers = np.einsum('sij,sj->si', homes[:, :3, :3], spheres[:, :3]) + homes[:, :3, 3]

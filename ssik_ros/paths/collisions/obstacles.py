@@ -138,7 +138,7 @@ class Obstacles:
         return reached, pairs
 
     def _follow(self, q: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return the free part and the colliding pair of each motion of a few rows, as :meth:`follow` does."""
+        """Return the free part, 0 to 1, and the colliding pair (-1 for none) of each motion between rows of ``q``."""
         q = np.ascontiguousarray(q)
         reached, pairs = self._follow_some(q, self._solid_pairs)
         if not len(self._mesh_pairs):

@@ -224,7 +224,7 @@ def _way_on_fails(
 
 
 def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
-    """Return the index of the pair of bodies that collides on a motion or at its end; -1 if the motion is free."""
+    """Return the index of the pair of bodies that collides on the motion from ``start`` to ``end``; -1 for none."""
     judged = obstacles.check(end[None])
     if judged.are_hits[0]:
         return int(judged.pairs[0])
@@ -267,7 +267,9 @@ def _limit_near(chain: ToolChain, joint: int, values: FloatArray) -> str:
     """
     Return 'lower' or 'upper' if a value is near that limit of the joint, an empty text otherwise.
 
-    Near is within REPORTED_LIMIT_SHARE of the joint's range.
+    Near is within REPORTED_LIMIT_SHARE of the joint's range. If values are near both limits, return 'lower'.
+
+    :param values: values of the joint in several postures [rad or m].
     """
     low, high = chain.chain.lower[joint], chain.chain.upper[joint]
     if not math.isfinite(high - low):

@@ -43,8 +43,9 @@ class LimitEdges:
 
         Return ``tried`` if no posture is found or the search has no solution.
 
-        :param request, tolerance: as for :meth:`posture`.
+        :param request: the request, whose seed is replaced.
         :param tried: result of the search that failed.
+        :param tolerance: largest Frobenius norm of FK - T of the posture, with lengths in metres.
         """
         q = self.posture(request, tolerance)
         if q is None:

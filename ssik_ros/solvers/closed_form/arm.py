@@ -148,7 +148,8 @@ class AnalyticArm:
         curve of postures. If a joint is held and no branch is within the limits, try more values of this joint, then a
         search that moves all joints. Return None if the pose is not a rigid transform.
 
-        :param pose, request: as for :meth:`branches`.
+        :param pose: (4, 4) pose of the tip in the base, contiguous.
+        :param request: options of the request.
         :raises TopologyMismatch, InvalidLimits: as :meth:`branches`.
         """
         if not self.requests.is_refinable(request):

@@ -84,6 +84,7 @@ class _Chunks:
         """
         Solve the singular poses of a chunk one by one, and return the branches of the whole chunk.
 
+        :param poses, seeds: all poses of the chunk (m, 4, 4), and their seeds (m, n) or one for all (1, n).
         :param branches: branches of the chunk; its counters are changed in place.
         :param doubtful: indices of the singular poses in the chunk.
         """
@@ -107,6 +108,8 @@ class _Chunks:
         Return the branches of a chunk from one kernel call, or from one call for each pose if a pose takes long.
 
         At singular poses, branches may be missing. The next call may overwrite the returned arrays.
+
+        :param poses, seeds: (m, 4, 4) poses, and their seeds (m, n) or one for all (1, n).
         """
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_slow:
@@ -138,6 +141,7 @@ class _Chunks:
         """
         Return the branches of a chunk from one search for each pose.
 
+        :param poses, seeds: (m, 4, 4) poses, and their seeds (m, n) or one for all (1, n).
         :param counts: (m, COUNTERS) array that gets the counters of each search; item COUNT is the number of rows, or
             -1 if the pose is not rigid.
         """

@@ -274,7 +274,8 @@ def _numbers(h: FloatArray, base: FloatArray, elbow: FloatArray) -> FloatArray:
     A lever is the distance of a point from an axis. The size, the drift and the entries of the held joint are zero; the
     caller fills them in.
 
-    :param h, base, elbow: as for :func:`_vectors`.
+    :param h: (6, 3) unit directions of the free axes.
+    :param base, elbow: vectors from a point on the third axis to the points where axes 1 and 2, and 4 to 6, meet.
     """
     numbers = np.zeros(hr.NUMBERS)
     numbers[hr.C12], numbers[hr.S12] = float(h[0] @ h[1]), _across(h[0], h[1])

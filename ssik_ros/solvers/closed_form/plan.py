@@ -168,7 +168,8 @@ def possible_plans(
 
     :param chain: up to seven joints.
     :param held: index of the joint of seven to hold; None tries all joints.
-    :param parallel, meeting: as for :func:`make_plan`.
+    :param parallel: largest sine of the angle between axes that count as parallel.
+    :param meeting: largest distance of axes that count as meeting from their common point, in sizes of the chain.
     """
     exact = AxisGeometry.of_chain(chain, parallel, meeting)
     n = len(chain.joint_names)

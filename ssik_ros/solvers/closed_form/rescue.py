@@ -82,7 +82,11 @@ def rescue(
 
 
 def _perturbed(target: FloatArray, number: int) -> FloatArray:
-    """Return the target after a small motion; a fixed sequence gives size and direction for each number."""
+    """
+    Return the target (4, 4) after a small shift and rotation, the same at each call.
+
+    :param number: number of the motion, from 0; there are four directions of each size, the smallest size first.
+    """
     size = SHIFTS[number // DIRECTIONS]
     shift = 2.0 * np.mod((number + 1) * _ROOTS, 1.0) - 1.0
     shift *= size / np.linalg.norm(shift)

@@ -284,6 +284,7 @@ class AnalyticSolver:
         If joints are locked, the pose may be searched again without locks, to tell whether the locks are the cause.
 
         :param branches: branches of the pose before the validation.
+        :param seed: (n,) becomes the nearest state of the result.
         """
         if branches.certified == 0 and request.locked and self.arm.plan.held >= 0:
             # The locked value may be the cause: search again over all values of the held joint.

@@ -37,7 +37,8 @@ def _length(holds: Holds, demand: str) -> Check:
     """
     Return a check that compares the number of entries with a size; it returns the error text or an empty text.
 
-    :param holds, demand: as for :func:`_scalar`.
+    :param holds: the comparison, called with number of entries and size.
+    :param demand: words before the size in the error text.
     """
 
     def check(name: str, value: Any, size: int) -> str:
@@ -52,7 +53,8 @@ def _element(holds: Holds, demand: str) -> Check:
     """
     Return a check that compares each entry with a bound; it returns a text about the first wrong entry, or ''.
 
-    :param holds, demand: as for :func:`_scalar`.
+    :param holds: the comparison, called with entry and bound.
+    :param demand: words before the bound in the error text.
     """
 
     def check(name: str, value: Any, bound: Any) -> str:

@@ -110,8 +110,10 @@ class BoundedRefinement:
         """
         Refine postures one after the other, and return the first result (n,) that reaches the pose; None if none does.
 
+        :param pose: (4, 4) pose of the tip in the base.
         :param ends: (n,) postures to begin at, in this order.
-        :param pose, bounds, tolerance: as for :meth:`refine`.
+        :param bounds: (2, n) lower and upper limits; may be infinite.
+        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
         refined = (self.refine(pose, q, bounds, tolerance) for q in ends)
         return next((q for q in refined if q is not None), None)

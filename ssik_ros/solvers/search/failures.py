@@ -78,7 +78,8 @@ class SearchFailures:
         """
         Return whether targets that are proved to be out of reach stay so without limits of prismatic joints.
 
-        :param targets, problem, options: as for :meth:`explain`.
+        :param targets: (4, 4) or (4 t, 4) or (t, 4, 4) targets that are proved to be out of reach.
+        :param problem, options: problem and options of the search; None means the defaults of the solver.
         """
         reaches = (self._problem if problem is None else problem).reaches
         if not reaches:

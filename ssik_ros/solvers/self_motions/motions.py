@@ -144,7 +144,10 @@ class SelfMotions:
         """
         Return the posture of all curves with the largest value of an objective, or None if there are no curves.
 
-        :param objective, posture, obstacles: as for :meth:`SelfMotion.best`.
+        :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance``, or a function of joint
+            values (dof,); see :meth:`SelfMotion.best`.
+        :param posture: (dof,) reference of ``distance`` [rad or m].
+        :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError, ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
             Without curves, no argument is checked.
         """

@@ -137,7 +137,7 @@ class SelfMotionTracer:
         :param resolution: a curve on which the held joint moves by less than this may be missed [rad or m]. The value
             used is the range of the joint divided by a whole number from 16 to 1024. It is the largest such value that
             is not above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of
-            it. None means the default, see :attr:`SelfMotions.resolution`.
+            it. None means a sixteenth of the range, or a 64th for an arm that is not searched on arcs.
         """
         table = self.trace(pose, resolution)
         if table is None:
@@ -149,7 +149,9 @@ class SelfMotionTracer:
         """
         Return the curves of a pose as one table, or None if the pose is not a rigid transform.
 
-        :param pose, resolution: as for :meth:`motions`.
+        :param pose: (4, 4) pose of the tip in the base; its rotation is made orthonormal.
+        :param resolution: a curve on which the held joint moves by less than this may be missed [rad or m]; see
+            :meth:`motions`.
         """
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None

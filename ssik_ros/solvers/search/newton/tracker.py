@@ -133,7 +133,10 @@ class Tracker:
         """
         Set the bounds of all later cycles; they replace all former bounds.
 
-        :param dt, velocity_limits, acceleration_limits, max_step: as for the constructor; None for no bound.
+        :param dt: time of one cycle [s]; None only without velocity and acceleration limits.
+        :param velocity_limits: one number or (n,) [rad/s or m/s]; None for no bound.
+        :param acceleration_limits: one number or (n,) [rad/s^2 or m/s^2]; None for no bound.
+        :param max_step: largest motion of each joint in one cycle, one number or (n,) [rad or m]; None for no bound.
         :raises ValueError: for wrong shapes, bounds that are not positive, and limits without a positive ``dt``. Also
             for acceleration limits of an arm with more than 64 variables or with another secondary objective than
             ``posture``.
@@ -241,6 +244,7 @@ class Tracker:
         """
         Return an argument as one finite number for each joint variable (n,).
 
+        :param name: name of the argument, for messages.
         :raises InvalidOption: if it does not hold numbers.
         :raises RequestError: for another shape, and for numbers that are not finite or too large.
         """

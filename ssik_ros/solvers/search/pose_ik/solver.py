@@ -90,7 +90,7 @@ class PoseIkSolver(SearchSolver):
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """
-        Run the kernel as :meth:`SearchSolver.run` does, and return its last code.
+        Run the kernel until the search ends, and return its last code; ``validate`` of the request sees each candidate.
 
         If the first 8 starts find too few solutions, the search goes on in slices, each of which waits for a free
         search slot. With ``solve_mode`` ``optimize_distance``, all starts are in the first slice.
