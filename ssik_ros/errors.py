@@ -276,7 +276,7 @@ class InvalidTarget(RequestError):
 
 
 class DimensionMismatch(RequestError):
-    """An array has another shape than the contract requires."""
+    """An array has another shape than required, or numbers that are not finite where they must be."""
 
 
 class InvalidOption(RequestError, TypeError):

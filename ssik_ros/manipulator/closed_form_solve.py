@@ -63,7 +63,7 @@ NEARLY = 0.05
 
 class ArmClosedForm:
     """
-    The closed form ``arm`` of one ``chain``, with ``facts`` for reports.
+    The closed form ``arm`` of one ``chain``; ``facts`` has its name, tier and reason for reports.
 
     ``arm_angle`` computes arm angles; None if the chain lacks a spherical shoulder or wrist.
     """

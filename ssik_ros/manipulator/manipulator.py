@@ -150,11 +150,11 @@ class Manipulator(ArmSources):
         """
         Find joint vectors with which the end effector is at a pose: verified, best first.
 
-        Without ``method``, the closed form of the arm returns every branch. For an arm with a held joint, such as one
-        of seven, these are the branches at samples of this joint. If the arm has no closed form, or if
-        ``solver_kwargs`` hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or up to
-        ``max_solutions``. A ``target_tolerance`` never changes which solver is called: of a closed form it bounds the
-        residual.
+        Without ``method``, the closed form of the arm returns every branch; at a singular pose some may be missing. For
+        an arm with a held joint, such as one of seven, these are the branches at samples of this joint. If the arm has
+        no closed form, or if ``solver_kwargs`` hold parameters of a search, ``ssik_ros/Auto`` returns one solution, or
+        up to ``max_solutions``. A ``target_tolerance`` never changes which solver is called: of a closed form it bounds
+        the residual.
 
         :param T_target: pose of the end effector in the base: (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, (xyz,
             rotation), pin.SE3 or a geometry_msgs Pose, see :func:`ssik_ros.pose`.

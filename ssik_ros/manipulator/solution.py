@@ -89,7 +89,7 @@ class Candidates(NamedTuple):
     """
     The solutions of one solve, best first, with the number of candidates that each filter dropped and the cause.
 
-    The fields of :class:`ssik_ros.manipulator.diagnostic.Diagnostic` have the same names there.
+    Fields that :class:`ssik_ros.manipulator.diagnostic.Diagnostic` has, too, mean the same there.
     """
 
     q: FloatArray

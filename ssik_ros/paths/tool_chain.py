@@ -1,5 +1,5 @@
 """
-A chain of five to eight joints for tool paths: exact postures for a pose and values of the free parameters.
+A chain of joints, usually five to eight, for tool paths: exact postures for a pose and values of the free parameters.
 
 An exact pose takes six joints, and the closed form treats at most seven. Joints before the last seven are outer joints,
 whose values are parameters. The closed form of seven holds one joint, whose value is a parameter too. With five joints

@@ -112,7 +112,7 @@ class Placement(NamedTuple):
 
 class PlaceResult(NamedTuple):
     """
-    Result of a search for places of robot bases: the best placements that were found, and tasks that cannot be reached.
+    Result of a search for places of robot bases: the best placements that were found, and tasks without a grid place.
 
     ``hopeless`` and ``conflicts`` are tasks, by their indices, that no place of the grid reaches, singly or in pairs.
     Places between grid points may reach them. ``notes`` has sentences for the user about collision checks that are not
@@ -156,7 +156,7 @@ def find_places(
 
 
 class _Judged(NamedTuple):
-    """Scores of c placements without collision checks: the best value of each task, and a summary."""
+    """Scores of c placements without collision checks: best values of tasks, weight of reached tasks, worst value."""
 
     best: FloatArray
     """(c, m) best value of the objective for each task; -inf if the task is not reached."""

@@ -90,7 +90,7 @@ class NearestCell(NamedTuple):
 
 class MapComparison(NamedTuple):
     """
-    Numbers of cells that both of two maps reach, only one of them, or neither.
+    Numbers of cells that both of two maps reach, only one of them, or neither, and of undecided cells.
 
     Only cells inside the region of both maps count.
     """

@@ -72,7 +72,7 @@ class KnownPath(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """For each of k boxes, the least cost of a sequence of boxes from one end of the path to this box."""
+    """For each of k boxes, the least cost of a sequence of boxes from one end of the path to it, with derivatives."""
 
     costs: FloatArray
     """(k,) least cost, in units of the objective."""

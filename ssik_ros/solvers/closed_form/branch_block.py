@@ -68,7 +68,7 @@ class BranchBlock:
 
 
 class PlainBranches:
-    """Finds all branches of single poses for one fixed request; several threads may call it at once."""
+    """Finds the branches of single poses for one fixed request, by one kernel call; several threads may call it."""
 
     __slots__ = ('_idle', '_request', '_seed', '_shape', '_solve')
 
@@ -77,7 +77,7 @@ class PlainBranches:
         Prepare the request.
 
         :param arm: an arm without a held joint and without elimination.
-        :param request: options of the request; its seed serves calls without a seed.
+        :param request: options of the request, which must have a seed; it serves calls without a seed.
         """
         self._seed = request.seed
         self._shape = (arm.plan.size,)
@@ -91,20 +91,19 @@ class PlainBranches:
         Return the call, or None for an arm that a single kernel call does not solve: with a held joint, or elimination.
 
         :param arm: closed form of any arm.
-        :param request: options of the request; its seed serves calls without a seed.
+        :param request: options of the request, which must have a seed; it serves calls without a seed.
         """
         is_served = arm.plan.held < 0 and arm.plan.ints[search.CUT] < 0
         return cls(arm, request) if is_served else None
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """
-        Return the branches, best first if the request has a seed; None if an argument has another type or shape.
+        Return the branches, nearest to the seed first; None if an argument has another type or shape.
 
         Return None also if the pose is not rigid, or is (nearly) singular, or if the seed is not finite or too large.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param seed: (n,) replaces the seed of the request; None keeps the seed of the request. If the request has no
-            seed, this one is not used.
+        :param seed: (n,) replaces the seed of the request; None keeps it.
         :param with_errors: True returns joint values and errors (k, n + 3), False joint values (k, n).
         """
         if type(pose) is not NDARRAY or pose.dtype is not FLOAT64 or pose.shape != POSE_SHAPE:

@@ -1,5 +1,5 @@
 """
-Decide whether an arm of seven joints reaches a pose within its limits: find a posture, or prove that none exists.
+Decide whether an arm of seven joints reaches a pose within its limits: by a posture, or by a proof that none exists.
 
 :class:`HeldDecision` decides for many poses. :class:`AbsenceCauses` tells why searches found no posture. Sampling the
 held joint proves nothing; these proofs hold for all its values. They are in
@@ -53,7 +53,7 @@ class Decisions(NamedTuple):
 
 class HeldDecision:
     """
-    Decides for poses of an arm with seven joints whether a posture within the limits exists.
+    Decides for poses of an arm with seven joints whether a posture within the limits exists; some stay undecided.
 
     Several threads may call one instance at once.
     """

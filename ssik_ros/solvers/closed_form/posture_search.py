@@ -55,7 +55,7 @@ ROTATION = math.sqrt(2.0)
 
 
 class Searched(NamedTuple):
-    """Outcome of a posture search: the posture or None, the number of starts, and the reason of a failure."""
+    """Outcome of a posture search: a posture or None, the number of starts, and facts about a failure."""
 
     q: FloatArray | None
     """(n,) a posture that reaches the pose, or None."""

@@ -31,7 +31,7 @@ ASIDE: FloatArray = np.array([0.43, -0.37, 0.61])
 
 
 class Special(NamedTuple):
-    """The one or two points in which axes of a class meet, and the axes that meet there."""
+    """The points in which axes of a class meet, at most two, and the axes that meet there."""
 
     points: FloatArray
     """(6,) two points; NaN for a missing point."""

@@ -1,5 +1,5 @@
 """
-The IK solver ``ssik_ros/Analytic``: every branch of an arm from the geometry of its axes, checked on the arm itself.
+The IK solver ``ssik_ros/Analytic``: the branches of an arm from the geometry of its axes, checked on the arm itself.
 
 This module translates a request into arrays and the outcome into a result. The mathematics is in
 :mod:`ssik_ros.kernels.closed_form`.

@@ -41,7 +41,8 @@ def enumerate_windings(
     """
     Return all postures within the limits that differ from the branches by whole turns of joints, branches included.
 
-    A joint keeps its value if it lacks a limit on either side, or if its range is at most 2 pi.
+    A joint keeps its value if it lacks a limit on either side, or if its range is at most 2 pi. It also keeps its value
+    if no whole turns bring it inside; then the posture is outside the limits.
 
     :param branches: (b, n) joint values, within the limits if possible [rad or m].
     :param lower, upper: (n,) limits; may be infinite.

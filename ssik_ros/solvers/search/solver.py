@@ -3,7 +3,7 @@ Iterative IK solver for one group, which starts again from other states until it
 
 :class:`SearchSolver` converts requests to kernel arrays, and the kernel's counters to results with causes. The
 mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. PoseIK, Newton-Raphson, Gauss-Newton and
-Levenberg-Marquardt differ only in the options that the kernel receives.
+Levenberg-Marquardt differ in the options that the kernel receives; PoseIK also searches in slices.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
 """
-Trace the self-motions of one arm: its closed form finds postures on every curve, and each curve is followed.
+Trace the self-motions of one arm: its closed form finds postures on the curves, and each curve is followed.
 
 A curve is stored as knots: postures with tangents and arc lengths.
 """
@@ -437,7 +437,7 @@ def follow_curves(
 
 class CurveArrays:
     """
-    Arrays into which a kernel writes all curves of one pose: knots, counts of knots, and the target pose.
+    Arrays into which a kernel writes the curves of one pose: knots, counts of knots, and the target pose.
 
     A knot is a posture on a curve, with tangent and arc length.
     """
@@ -470,7 +470,7 @@ class CurveArrays:
 
 class PoseArrays(CurveArrays):
     """
-    Result and scratch arrays of a kernel call that finds all curves of one pose by sampling the held joint.
+    Result and scratch arrays of a kernel call that finds the curves of one pose by sampling the held joint.
 
     Later calls reuse an instance; calls that run at the same time need separate instances.
     """

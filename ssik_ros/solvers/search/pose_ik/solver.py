@@ -2,7 +2,8 @@
 The solver ``ssik_ros/PoseIK``: damped least squares from a deterministic sequence of starts, for one tip or several.
 
 :class:`PoseIkSolver` is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more
-than 8 starts runs in slices. Before each slice it waits for a free search slot, so that other requests get their turn.
+than 8 starts runs in slices. Before each slice but the first it waits for a free search slot, so that other requests
+get their turn.
 """
 
 import time
