@@ -76,7 +76,7 @@ class StepLimits(NamedTuple):
 
     def every_nth(self, stride: int) -> IntArray:
         """
-        Return the indices of every n-th waypoint, with both ends of each pass.
+        Return the indices of every n-th waypoint, with both ends of each pass (part of a path without free travel).
 
         :param stride: n; 1 for all waypoints.
         """

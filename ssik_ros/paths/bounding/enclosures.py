@@ -203,7 +203,7 @@ class Expansion:
 
     def solve_for(self, free: IntArray) -> None:
         """
-        Choose the joints that serve as parameters; compute the derivatives ``slopes`` (k, n, r) of all joints by them.
+        Take some joints as parameters; compute the derivatives ``slopes`` (k, n, r) of all joints by them.
 
         ``is_good`` (k,) becomes False where the other six joints are nearly singular.
 

@@ -110,7 +110,9 @@ class RequestArrays:
 
     def prepare_arcs(self, request: BranchRequest) -> Prepared:
         """
-        Return the kernel arrays of a search that samples the held joint on arcs of its range.
+        Return the kernel arrays of a search that samples the held joint only on arcs of its range.
+
+        An arc is an interval of values at which a branch is within the limits.
 
         :param request: options of the request; :meth:`has_arcs` must be true for it.
         """

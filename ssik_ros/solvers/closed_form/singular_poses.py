@@ -6,7 +6,8 @@ points outside. Or rounding may lose roots. Three sources of candidates make up 
 
 1. The branches of the closed form, regardless of limits.
 2. Descents within the limits that start at these branches, moved inside the limits.
-3. Descents within the limits from spread starts; if none reaches the pose, one from an edge or a face of the limits.
+3. Descents within the limits from spread starts; if none reaches the pose, one from a posture with nearly all joints on
+   limits.
 
 :mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
 one point of each curve. This is the point within the limits that is nearest to the seed.

@@ -131,7 +131,7 @@ class MechanismTables:
         self.variables = [f'{shape.names[frame]}.{DOF_NAMES[dof]}' for frame, dof in self.keys]
 
     def _node_variables(self, node: _Motion) -> list[int]:
-        """Return the natural indices of the unknowns that move a node: three for a ball joint, otherwise one."""
+        """Return the indices in ``keys`` of the unknowns that move a node: three for a ball joint, otherwise one."""
         if node.kind == layout.BALL:
             return [self._number[node.frame, dof] for dof in (3, 4, 5)]
         return [self._number[node.key]]

@@ -137,7 +137,8 @@ class SelfMotionTracer:
         :param resolution: a curve on which the held joint moves by less than this may be missed [rad or m]. The value
             used is the range of the joint divided by a whole number from 16 to 1024. It is the largest such value that
             is not above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of
-            it. None means a sixteenth of the range, or a 64th for an arm that is not searched on arcs.
+            it. None means a sixteenth of the range, or a 64th for an arm that is not searched on arcs
+            (intervals of the held joint's range with a branch within the limits).
         """
         table = self.trace(pose, resolution)
         if table is None:
