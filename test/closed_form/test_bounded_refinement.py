@@ -141,3 +141,17 @@ def test_without_limits_there_are_no_edges():
     refinement = BoundedRefinement(chain_of(robot))
     endless = np.outer([-np.inf, np.inf], np.ones(6))
     assert list(refinement.near_limits(pose_of(robot, np.ones(6)), endless)) == []
+
+
+@pytest.mark.parametrize('end', [0, 1])
+def test_faces_along_a_joint_with_one_limit_are_within_it(end):
+    # The last two joints leave their limits free: one is computed, the other one is swept.
+    robot = shipped('ur5e')
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot).copy()
+    sign = 1.0 - 2.0 * end
+    bounds[end, 4:], bounds[1 - end, 4:] = 7.0 * sign, np.inf * sign
+    q = np.append(bounds[1, :4], [9.0 * sign, 8.5 * sign])
+    faces = np.array(list(refinement.near_limits(pose_of(robot, q), bounds)))
+    assert len(faces)
+    assert ((bounds[0] <= faces) & (faces <= bounds[1])).all()
+    assert np.linalg.norm(robot.arm.fk(faces) - pose_of(robot, q), axis=(1, 2)).min() < 0.2

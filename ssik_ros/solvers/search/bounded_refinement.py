@@ -189,11 +189,12 @@ class BoundedRefinement:
 
         The list is empty for up to three joints, for more than MOST_JOINTS, and if no joint has both limits.
 
-        Each start has all joints but three on limits. The three are in the middle of their ranges, or at zero without
-        limits. If more than three joints have no limits, all others are on limits. During the steps all joints move.
+        Each start has all joints but three on limits. The three are in the middle of their ranges; a joint with fewer
+        than two limits is at its value nearest to zero. If more than three joints lack a limit, all others are on
+        limits. During the steps all joints move.
         """
         aim, has_limits = self.aim(pose), np.isfinite(bounds).all(axis=0)
-        middle = np.where(has_limits, bounds, 0.0).mean(axis=0)
+        middle = np.where(has_limits, bounds, 0.0).mean(axis=0).clip(*bounds)
         limited = np.flatnonzero(has_limits).tolist()
         on_limits = min(len(limited), self._n - MOVING)
         ends: list[tuple[float, FloatArray]] = []

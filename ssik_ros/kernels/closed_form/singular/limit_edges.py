@@ -145,16 +145,17 @@ def _range_of(v, lower, upper, aim):
     """
     Return the range (low, high) over which joint v is swept: its limits if both are finite.
 
-    Otherwise it is -pi to pi [rad], or for a prismatic joint minus to plus the chain's length [m]. If only one limit is
-    finite, the range may reach beyond it.
+    Otherwise it is one turn [rad], or for a prismatic joint twice the chain's length [m]. It begins or ends at the
+    finite limit; without limits its middle is 0.
 
     :param lower, upper: (n,) limits.
     :param aim: a :class:`singular_refinement.Aim`: prismatic joints and length of the chain.
     """
-    if math.isfinite(lower[v]) and math.isfinite(upper[v]):
-        return lower[v], upper[v]
+    has_lower, has_upper = math.isfinite(lower[v]), math.isfinite(upper[v])
     half = aim.unit if is_slide(aim.slides, v) else math.pi
-    return -half, half
+    low = lower[v] if has_lower else (upper[v] - 2.0 * half if has_upper else -half)
+    high = upper[v] if has_upper else (lower[v] + 2.0 * half if has_lower else half)
+    return low, high
 
 
 @kernel
@@ -234,9 +235,9 @@ def _lowest(q, moving, lower, upper, aim, scratch):
         best = joint_values.winding(best, 0.5 * (low + high))
     elif best < low:
         # The upper limit is infinite: the winding within a turn above the lower one is inside.
-        best = joint_values.winding(best, low + math.pi)
+        best = max(low, joint_values.winding(best, low + math.pi))
     elif best > high:
-        best = joint_values.winding(best, high - math.pi)
+        best = min(high, joint_values.winding(best, high - math.pi))
     if low <= best <= high:
         return best, math.nan
     return low, high
