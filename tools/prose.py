@@ -243,6 +243,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return list_dialect(options.pages)
     guides = [p for folder in GUIDES for p in sorted((ROOT / 'docs' / folder).glob('*.md'))]
     chosen = options.pages or (pages() if options.wide or options.wrap else guides)
+    if options.wrap and any(page.suffix == '.py' for page in chosen):
+        parser.error('--wrap takes pages: in a source it would join lines of code')
     for page in chosen:
         text = page.read_text(encoding='utf-8')
         if options.wrap:
