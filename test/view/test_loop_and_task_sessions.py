@@ -85,15 +85,32 @@ def test_active_joints_move_by_hand_and_the_loops_stay_closed(name):
     assert gaps(session, name).max() < CLOSED
 
 
-def test_joints_that_close_no_loop_are_refused_and_nothing_moves():
-    session = loop_session('dual_arm')
-    q, before = session.joints.copy(), session.state.positions.copy()
-    # The left arm stretched out: the right one cannot follow.
+def open_joints(session):
+    """Return joints of the two arms that close no loop: the left arm stretched out, where the right one cannot follow."""
+    q = session.joints.copy()
     q[2:] = 0.0
     q[:2] = session.upper[:2]
+    return q
+
+
+@pytest.mark.parametrize('change', ['set_joints', 'begin_at', 'go_anywhere'])
+def test_joints_that_close_no_loop_are_refused_and_nothing_moves(change, monkeypatch):
+    session = loop_session('dual_arm')
+    shown, q = session.state, open_joints(session)
+    monkeypatch.setattr(session, 'random_joints', lambda: q)
+    arguments = {'set_joints': [q], 'begin_at': [session.state_with(q)], 'go_anywhere': []}
     with pytest.raises(InvalidTarget, match='do not close'):
-        session.set_joints(q)
-    assert (session.state.positions == before).all()
+        getattr(session, change)(*arguments[change])
+    assert session.state is shown and not session.undo()
+
+
+@pytest.mark.parametrize('name', ['hexapod', 'delta', 'dual_arm'])
+def test_a_session_begins_at_a_state_of_the_real_robot(name):
+    session, real = loop_session(name), loop_session(name)
+    real.set_joints(real.joints + 0.01)
+    session.begin_at(real.state)
+    assert np.allclose(session.state.positions, real.state.positions, atol=1e-6)
+    assert gaps(session, name).max() < CLOSED
 
 
 def test_a_target_out_of_reach_shows_the_best_state_and_comes_back():
@@ -152,6 +169,8 @@ def test_a_task_set_that_is_switched_off_does_not_count():
     assert session.outcome.solved and "'carry' is switched off." in session.outcome.text
     with pytest.raises(InvalidOption, match='switched off'):
         session.switch('hold', False)
+    session.move_target('goal', moved(session, 'goal', 0.0, 0.0, -2.0))
+    assert session.on == {'hold': True, 'carry': False} and session.outcome.solved
 
 
 def test_the_targets_of_tasks_follow_joints_that_are_moved_by_hand():

@@ -193,6 +193,32 @@ def test_the_orientation_of_a_mechanism_is_switched_and_tasks_too(opened):
         say_hello(socket)
         change(page, socket, '2. carry', False, lambda: not page.session.on['carry'])
         change(page, socket, '1. hold', False, lambda: 'switched off' in page.note)
+        (box,) = [handle for handle in controls_of(page).values() if handle.label == '1. hold']
+        assert page.session.on['hold'] and box.value
+
+
+def test_a_refused_gesture_leaves_nothing_to_undo(opened):
+    page = opened('dual_arm')
+    session = page.session
+    before, joints = session.state, np.full(len(session.joints), np.nan)
+    page.post(lambda: session.set_joints(joints), gesture='drag')
+    assert page.mailbox.wait_idle(30.0) and 'finite' in page.note and not session.undo()
+    page.post(lambda: session.set_joints(session.joints + 0.01), gesture='drag')
+    assert page.mailbox.wait_idle(30.0)
+    assert session.undo() and session.state.positions == pytest.approx(before.positions)
+
+
+def test_refused_texts_change_no_option_and_leave_nothing_to_undo(opened):
+    page = opened('panda')
+    with connect(page) as socket:
+        say_hello(socket)
+        change(page, socket, 'size [m]', '0.1 -1 0.1', lambda: True)
+        change(page, socket, 'Add an obstacle', True, lambda: 'above zero' in page.note)
+        assert not page.session.avoids_collisions
+        change(page, socket, 'paste', '1 2 3', lambda: True)
+        change(page, socket, 'paste to', 'joints', lambda: True)
+        change(page, socket, 'Go to pasted', True, lambda: '7 joint variables' in page.note)
+        assert not page.session.undo()
 
 
 @pytest.mark.parametrize('words', [('hexapod',), ('dual_arm', '--tasks', 'dual_arm')])

@@ -223,6 +223,21 @@ def test_undo_returns_postures_and_targets_in_order():
     assert not session.undo()
 
 
+def test_a_refused_change_leaves_nothing_to_undo():
+    session = session_of()
+    with pytest.raises(InvalidTarget), session.undo_step():
+        session.set_joints(np.full(7, np.nan))
+    assert not session.undo()
+
+
+def test_a_state_that_is_refused_is_not_begun_at():
+    session = session_of()
+    shown = session.state
+    with pytest.raises(InvalidTarget, match='finite'):
+        session.begin_at(session.state_with(np.full(7, np.nan)))
+    assert session.state is shown
+
+
 def test_random_postures_are_the_same_in_each_session():
     first, second = session_of(), session_of()
     for session in (first, second):
@@ -273,6 +288,8 @@ def test_a_second_solver_gets_the_same_requests_and_moves_nothing():
     assert session.rival_outcome.seconds > 0.0 and session.rival_outcome.iterations > 0
     with pytest.raises(SsikError, match='There is no solver'):
         session.compare_with('ssik_ros/GausNewton')
+    session.solve()
+    assert session.rival == 'ssik_ros/GaussNewton' and session.rival_outcome is not None
     session.compare_with('')
     session.solve()
     assert session.rival_outcome is None

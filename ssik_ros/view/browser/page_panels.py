@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from functools import partial
 import logging
 import time
@@ -127,16 +128,16 @@ class BasePage(ABC, Generic[Shown]):
 
         :param event: the function that the thread calls.
         :param kind: a waiting event of the same kind is replaced.
-        :param gesture: identity of a gesture, such as one drag. Before its first event the state is stored for undo;
-            None stores nothing.
+        :param gesture: identity of a gesture, such as one drag. The state before its first event is stored for undo,
+            unless the event raises an exception; None stores nothing.
         """
 
         def handle() -> None:
             self.note = ''
-            if gesture is not None and gesture != self._gesture:
-                self.session.remember()
+            is_new = gesture is not None and gesture != self._gesture
+            with self.session.undo_step() if is_new else nullcontext():
+                event()
             self._gesture = gesture
-            event()
 
         self.mailbox.put(handle, kind)
 

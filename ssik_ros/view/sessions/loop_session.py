@@ -79,31 +79,33 @@ class LoopSession(PostureSession):
         return home
 
     def go_home(self) -> None:
-        self.remember()
-        self.show_state(self._first)
+        with self.undo_step():
+            self.show_state(self._first)
 
-    def _moved_by_hand(self, q: FloatArray) -> FullState:
-        state = self._close(q)
-        if state is None:
+    def _moved_by_hand(self, q: FloatArray, state: FullState | None) -> FullState:
+        closed = self._close(q, state)
+        if closed is None:
             raise InvalidTarget('With these joints the loops do not close; the posture stays.')
-        return state
+        return closed
 
-    def _close(self, q: FloatArray) -> FullState | None:
+    def _close(self, q: FloatArray, state: FullState | None = None) -> FullState | None:
         """
         Return the full state in which the loops are closed and joints have the values of a posture; None if that fails.
 
         If the active joints of the mechanism are known, the solver gets all joints of the posture. Otherwise it gets
-        only the joints that differ from the shown posture.
+        only the joints that differ from ``state``.
 
         :param q: (n,) posture inside the limits [rad or m].
+        :param state: full state at which the solver begins; None for the shown state.
         """
-        change = np.abs(q - self.joints)
+        before = self.joints if state is None else state.positions[self.places]
+        change = np.abs(q - before)
         # Of joints that are not known to be the active ones only those that move are given.
         given = range(len(q)) if self._loops.active_joints else np.flatnonzero(change)
         names = [self.variable_names[k] for k in given]
         steps = min(MOST_STEPS, 1 + int(change.max(initial=0.0) / SLIDER_STEP))
         request = CompletionRequest(names, [float(q[k]) for k in given], steps=steps)
-        response = self._loops.complete(request, self._solved)
+        response = self._loops.complete(request, state or self._solved)
         return response.state if response.solved else None
 
     def solve(self) -> None:

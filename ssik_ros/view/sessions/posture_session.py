@@ -7,7 +7,8 @@ target is solved at once. Slower work (other branches, explanation of a failure,
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -147,11 +148,12 @@ class PostureSession(ABC):
         names = {name for contact in self.contacts for name in (contact.first, contact.second)}
         return names & set(self.robot.tree.link_index)
 
-    def set_joints(self, q: FloatArray) -> None:
+    def set_joints(self, q: FloatArray, state: FullState | None = None) -> None:
         """
         Show a posture, and move the targets to the tips.
 
         :param q: (n,) posture, clamped into the limits [rad or m].
+        :param state: full state that gives all other joints; None for the shown state.
         :raises InvalidTarget: for another number of joints, for numbers that are not finite, and if the loops of a robot do
             not close at the posture; the shown posture then stays.
         """
@@ -159,11 +161,16 @@ class PostureSession(ABC):
             raise InvalidTarget(
                 f'There are {len(self.places)} joint variables to set by finite numbers, not {np.size(q)}.'
             )
-        self.show_state(self._moved_by_hand(np.clip(q, self.lower, self.upper)))
+        self.show_state(self._moved_by_hand(np.clip(q, self.lower, self.upper), state))
 
-    def _moved_by_hand(self, q: FloatArray) -> FullState:
-        """Return the full state for a posture (n,) inside the limits; subclasses may move further joints."""
-        return self.state_with(q)
+    def _moved_by_hand(self, q: FloatArray, state: FullState | None) -> FullState:
+        """
+        Return the full state for a posture; subclasses may move further joints.
+
+        :param q: (n,) posture inside the limits [rad or m].
+        :param state: full state that gives all other joints; None for the shown state.
+        """
+        return self.state_with(q, state)
 
     def show_state(self, state: FullState, outcome: SolveOutcome = BY_HAND) -> None:
         """
@@ -181,9 +188,9 @@ class PostureSession(ABC):
         Show the robot in a state, such as the state of the real robot, and move the targets to the tips.
 
         :param state: full state; joints that a user can move are clamped into their limits.
+        :raises InvalidTarget: as :meth:`set_joints`; the shown posture then stays.
         """
-        self.state = state
-        self.set_joints(self.joints)
+        self.set_joints(state.positions[self.places], state)
 
     def move_target(self, name: str, pose: FloatArray) -> None:
         """
@@ -200,22 +207,29 @@ class PostureSession(ABC):
 
     def go_home(self) -> None:
         """Store the present state for undo, and show the first posture again."""
-        self.remember()
-        self.set_joints(self.home_joints())
+        with self.undo_step():
+            self.set_joints(self.home_joints())
 
     def go_anywhere(self) -> None:
         """Store the present state for undo, and show a random posture; each session has the same sequence of postures."""
-        self.remember()
-        self.set_joints(self.random_joints())
+        with self.undo_step():
+            self.set_joints(self.random_joints())
 
-    def remember(self) -> None:
-        """Store the last solved state and the targets, so that :meth:`undo` can return to them."""
-        self._earlier.append(Earlier(self._solved, dict(self.targets)))
+    @contextmanager
+    def undo_step(self) -> Iterator[None]:
+        """
+        Store the last solved state and the targets for :meth:`undo`, unless the block raises an exception.
+
+        The stored values are those before the block.
+        """
+        earlier = Earlier(self._solved, dict(self.targets))
+        yield
+        self._earlier.append(earlier)
         del self._earlier[:-MOST_UNDONE]
 
     def undo(self) -> bool:
         """
-        Return to the state and targets that :meth:`remember` stored last, and remove them from the store.
+        Return to the state and targets that :meth:`undo_step` stored last, and remove them from the store.
 
         :returns: False if nothing is stored.
         """

@@ -177,11 +177,11 @@ class Session(PostureSession):
         :param name: name of the solver; empty for no second solver.
         :raises SsikError: for an unknown solver.
         """
-        self._rival_server = None
+        server = None
         if name:
             kinematics = make_kinematics(self.server.groups[self.group.name].kinematics, name, {})
-            self._rival_server = self.server.with_kinematics(kinematics)
-        self.rival, self.rival_outcome = name, None
+            server = self.server.with_kinematics(kinematics)
+        self._rival_server, self.rival, self.rival_outcome = server, name, None
 
     def take(self, branch: Branch) -> None:
         """
@@ -189,8 +189,8 @@ class Session(PostureSession):
 
         :param branch: one of ``branches``.
         """
-        self.remember()
-        self._show(self.state_with(branch.positions))
+        with self.undo_step():
+            self._show(self.state_with(branch.positions))
         self.outcome = SolveOutcome(True, Cause.NONE, f'Branch taken: {branch.label}.')
 
     def relax(self, relaxations: Relaxations) -> None:

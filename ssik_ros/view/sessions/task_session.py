@@ -108,8 +108,6 @@ class TaskSession(PostureSession):
             for name, pose in self.targets.items()
         ]
         names = [name for name, is_on in self.on.items() if is_on]
-        if not names:
-            raise InvalidOption('All task sets are switched off.')
         begun = perf_counter()
         response = self._sets.handle(TaskSetsRequest(names, targets), self.state)
         seconds = perf_counter() - begun
@@ -130,8 +128,12 @@ class TaskSession(PostureSession):
 
         :param name: name of the task set.
         :param is_on: True if its tasks count.
+        :raises InvalidOption: if no other task set is switched on; this one then stays on.
         """
-        self.on[name] = is_on
+        switched = {**self.on, name: is_on}
+        if not any(switched.values()):
+            raise InvalidOption(f'{quote(name)} stays on: all other task sets are switched off.')
+        self.on = switched
         self.solve()
 
 

@@ -44,13 +44,15 @@ class TaskPanel(Panel):
         """
         session, gui = page.session, page.gui
         gui.add_markdown('The first task set has the highest priority.')
-        self._lines = []
+        self._boxes, self._lines = [], []
         for number, name in enumerate(session.on, 1):
             box = gui.add_checkbox(f'{number}. {name}', True, hint='off: this task set is ignored')
             post_change(page, box, partial(session.switch, name))
+            self._boxes.append(box)
             self._lines.append(gui.add_markdown(''))
 
     def show(self, session: TaskSession) -> None:
-        for line, level in zip(self._lines, session.levels):
+        for box, line, level in zip(self._boxes, self._lines, session.levels):
+            box.value = level.is_on
             text = plain(describe_level(level))
             line.content = f'**{text}**' if level.is_on and not level.is_met else text

@@ -70,29 +70,31 @@ class ObstaclePanel(Panel):
             if len(session.obstacles) >= MOST_OBSTACLES:
                 raise InvalidOption(f'There are {MOST_OBSTACLES} obstacles; remove one first.')
             names = {item.name for item in session.obstacles}
-            self._added = next(
+            number = next(
                 k for k in itertools.count(self._added + 1) if f'{kind} {k}' not in names
             )
-            name = f'{kind} {self._added}'
-            numbers = read_numbers(text)[: FIRST_SIZE[kind]]
-            session.avoids_collisions = session.can_avoid
-            session.put_obstacle(make_solid(name, kind, numbers, self._free_place()))
+            name, sizes = f'{kind} {number}', read_numbers(text)[: FIRST_SIZE[kind]]
+            obstacle = make_solid(name, kind, sizes, self._free_place(number))
+            self._added, session.avoids_collisions = number, session.can_avoid
+            session.put_obstacle(obstacle)
             self._show_names(session)
             self._choice.value = name
 
         page.post(add)
 
-    def _free_place(self) -> FloatArray:
+    def _free_place(self, number: int) -> FloatArray:
         """
         Return a pose (4, 4) in the model frame for a new obstacle, at some distance from the first target.
 
         The first obstacle is beyond the target as seen from the base; each further one is TURN radians further around
         the target.
+
+        :param number: number of the obstacle, from 1 on.
         """
         session = self._page.session
         target = next(iter(session.targets.values()))[:3, 3]
         out = (target - session.state.root_pose[:3, 3])[:2]
-        angle = np.arctan2(out[1], out[0]) + TURN * (self._added - 1)
+        angle = np.arctan2(out[1], out[0]) + TURN * (number - 1)
         apart = 0.3 * self._page.size * np.array((np.cos(angle), np.sin(angle), 0))
         return pose_matrix(target + apart, np.eye(3))
 

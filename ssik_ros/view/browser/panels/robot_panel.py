@@ -101,8 +101,8 @@ class RobotPanel:
         there = self._robot.where()
         if there.state is None:
             raise InvalidTarget(there.text)
-        self._page.session.remember()
-        self._page.session.begin_at(there.state)
+        with self._page.session.undo_step():
+            self._page.session.begin_at(there.state)
 
     def _send_goal(self) -> None:
         """Send the shown posture to the robot; raise InvalidTarget if :func:`require_sendable` refuses it."""

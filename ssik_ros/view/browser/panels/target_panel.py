@@ -106,12 +106,12 @@ class TargetPanel(Panel):
             session = page.session
             if where == 'joints':
                 q = np.array(read_numbers(text))
-                session.remember()
-                session.set_joints(q)
+                with session.undo_step():
+                    session.set_joints(q)
             else:
                 pose = read_pose(text)
-                session.remember()
-                session.move_target(where, pose)
+                with session.undo_step():
+                    session.move_target(where, pose)
 
         page.post(go)
 

@@ -77,8 +77,8 @@ class WaypointPanel(Panel):
 
     def _go_to(self, index: int) -> None:
         session = self._page.session
-        session.remember()
-        session.move_target(session.tips[0], session.waypoints[index])
+        with session.undo_step():
+            session.move_target(session.tips[0], session.waypoints[index])
 
     def _press_plan(self) -> None:
         self._job.stop() if self._job.is_running else self._page.post(self._plan)
@@ -103,8 +103,8 @@ class WaypointPanel(Panel):
         """Make a planned path the path of the page, and show the robot at its start."""
         page = self._page
         page.extras = page.extras._replace(playback=playback)
-        page.session.remember()
-        playback.show(page.session, 0.0)
+        with page.session.undo_step():
+            playback.show(page.session, 0.0)
 
     def show(self, session: Session) -> None:
         if len(session.waypoints) != len(self._drawn) or any(
