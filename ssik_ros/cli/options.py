@@ -49,7 +49,7 @@ def add_worker_options(group: argparse._ActionsContainer) -> None:
 
     :param group: a parser or a group of options.
     """
-    text = 'processes; 0 for none beside this one (default: all cores)'
+    text = 'worker processes; with 0 the command computes alone (default: one for each core)'
     add_option(group, '--workers N', text, type=int)
     add_option(group, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
 
