@@ -1,6 +1,7 @@
 """``ssik path``: files in, a table, JSON or CSV out."""
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 import re
@@ -14,6 +15,7 @@ from ssik_ros.cli.command import main
 from ssik_ros.cli.verb import path as path_verb
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.path_file import read_problem, read_waypoints
+from ssik_ros.paths.requests import ToolPath
 from ssik_ros.view.playback import read_joint_path
 
 DATA = Path(__file__).resolve().parents[1] / 'paths' / 'data'
@@ -34,6 +36,15 @@ def test_json_has_the_joint_values_of_each_waypoint(capsys):
         state = robot.default_positions()
         state[problem.group.idx_q] = values
         assert np.abs(kinematics.link_pose(state, problem.group.tip) - waypoint).max() < 1e-6
+
+
+def test_json_has_each_value_of_the_plan():
+    rows, times = np.zeros((2, 1)), np.array((0.0, 0.5))
+    plan = ToolPath(True, ('turn',), rows, 2.0, 1.0, penalty=0.25, deviation=1e-4, times=times)
+    written = path_verb.as_mapping(plan)
+    assert set(written) == {field.name for field in dataclasses.fields(plan)}
+    assert (written['penalty'], written['deviation'], written['times']) == (0.25, 1e-4, [0.0, 0.5])
+    assert json.loads(json.dumps(written)) == written
 
 
 def test_a_table_and_a_csv(capsys, tmp_path):
