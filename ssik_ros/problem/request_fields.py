@@ -1,5 +1,5 @@
 """
-Read fields of one request: poses, tools, seed, tolerance, numbers of solutions and of searches, budget, cancel flag.
+Read fields of one request: poses, tools, seed, state, tolerance, numbers of solutions and searches, budget, cancel flag.
 
 Solvers share these functions, so that all of them refuse the same values.
 :mod:`ssik_ros.problem.request_limits` reads limits and locked joints.
@@ -13,8 +13,9 @@ import numpy as np
 from ssik_ros.arguments import read_count, read_float, read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, InvalidTarget, quote
-from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry import joint_values, se3
 from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
@@ -27,18 +28,20 @@ NDARRAY, FLOAT64 = np.ndarray, np.dtype(np.float64)
 class RequestReader:
     """Reads fields of the requests to one solver; several threads may use it at once."""
 
-    def __init__(self, name: str, group: JointGroup, tips: tuple[str, ...]) -> None:
+    def __init__(
+        self, name: str, robot: RobotModel, group: JointGroup, tips: tuple[str, ...]
+    ) -> None:
         """
         Store the sizes that requests are checked against.
 
         :param name: name of the solver, for messages.
-        :param group: group of the solver.
+        :param robot, group: robot and group of the solver.
         :param tips: links that have a target.
         """
-        self._name, self._group, self._tips = name, group, tips
+        self._name, self._robot, self._group, self._tips = name, robot, group, tips
         self.stack = (len(tips), 4, 4)
         """Shape of one pose for each tip."""
-        self._seed_shape = (group.variable_count,)
+        self._seed_shape, self._state_shape = (group.variable_count,), (robot.tree.nq,)
 
     def poses(self, poses: Any, name: str = 'targets') -> FloatArray:
         """
@@ -94,6 +97,24 @@ class RequestReader:
                 actual=array.shape,
             )
         return array
+
+    def is_state_usable(self, state: Any) -> bool:
+        """
+        Return whether all values of a full state (nq,) are finite and small enough.
+
+        See :func:`ssik_ros.kernels.geometry.joint_values.are_usable`.
+
+        :raises RequestError: for another shape, and for anything but real numbers.
+        """
+        if (
+            type(state) is NDARRAY
+            and state.dtype is FLOAT64
+            and state.shape == self._state_shape
+            # No value is above the norm, which takes less time than a comparison of each value.
+            and math.hypot(*state.tolist()) <= joint_values.LARGEST_JOINT_VALUE
+        ):
+            return True
+        return joint_values.are_usable(self._robot.tree.full_state(state))
 
     def tolerance(self, tolerance: Any) -> FloatArray:
         """

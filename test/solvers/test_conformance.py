@@ -197,6 +197,19 @@ def test_a_seed_that_is_not_finite_is_refused(case, value):
     assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_STATE)
 
 
+@pytest.mark.sampled
+@pytest.mark.parametrize('value', [NAN, -np.inf, 1e200])
+def test_a_state_that_is_not_usable_is_refused_even_where_it_is_not_read(case, value):
+    state = case.robot.default_positions()
+    state[-1] = value
+    for more in ({}, {'tolerance': 1e-3}, {'max_solutions': 2}):
+        request = case.request(state=state, **more)
+        result = case.solver.solve(request)
+        assert (result.status, result.cause) == (IkStatus.REFUSED, Cause.BAD_STATE)
+        if isinstance(case.solver, BranchSolver):
+            assert case.solver.solve_all(request).cause == Cause.BAD_STATE
+
+
 def test_a_refusal_does_not_depend_on_what_was_asked_before(case):
     bad = SolveRequest(case.target(), seed=np.full(case.group.variable_count, NAN))
     fresh = case.solver.solve(bad)
@@ -222,6 +235,8 @@ def test_a_refused_request_does_no_harm_to_the_next_one(case):
         {'seed': np.zeros(3)},
         {'seed': np.zeros((1, 6))},
         {'seed': np.zeros(0)},
+        {'state': np.zeros(3)},
+        {'state': np.zeros((1, 6))},
         {'lower': np.zeros(2)},
         {'upper': np.zeros(20)},
         {'consistency_limits': np.zeros((6, 1))},
@@ -264,6 +279,10 @@ def malformed_requests(case):
     for name in ('seed', 'lower', 'upper', 'consistency_limits'):
         yield {name: ['0'] * n}, InvalidOption
         yield {name: [[0.0], [0.0, 1.0]]}, DimensionMismatch
+    size = len(case.robot.variable_names)
+    yield {'state': ['0'] * size}, InvalidOption
+    for state in (np.zeros(size - 1), np.zeros(size + 1), np.zeros((size, 1)), 0.0):
+        yield {'state': state}, DimensionMismatch
     for value in ('a', '0', np.zeros(2), True):
         yield {'locked': {joint: value}}, InvalidOption
     for value in (NAN, np.inf, -np.inf):

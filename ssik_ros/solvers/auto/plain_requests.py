@@ -140,6 +140,8 @@ class PlainRequests:
             or request.locked
         ):
             return self._go_on(request)
+        if request.state is not None and not self._solver.requests.is_state_usable(request.state):
+            return self._go_on(request)
         target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
             seed = self._start

@@ -77,7 +77,7 @@ class AnalyticSolver:
         self.tip_frames = group.tips
         self.arm = AnalyticArm(self.chain, self.options.redundancy_samples)
         """Closed form of the chain."""
-        self._reader = RequestReader(name, group, group.tips)
+        self._reader = RequestReader(name, robot, group, group.tips)
         self._variables = Variables.of_group(group)
         self._last_flag: IntArray | None = None
         self._last_tolerance: float | FloatArray | None = None
@@ -122,7 +122,8 @@ class AnalyticSolver:
         branches that it accepts are returned and counted. Without a branch, the result has the cause of the failure.
         Then its ``nearest`` is the nearest posture of a search if ``wants_nearest`` is set, otherwise the seed. It is
         also the seed if ``validate`` refuses all branches. ``searches`` counts tried values of a held joint (1 without
-        one) and starts of posture searches. The status is REFUSED for a pose that is not rigid, or an unusable seed.
+        one) and starts of posture searches. The status is REFUSED for a pose that is not rigid, or an unusable seed or
+        state.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
@@ -130,7 +131,8 @@ class AnalyticSolver:
             Also for a lower limit above an upper limit, and for a joint that is locked outside its limits.
         :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
         """
-        if self._plain is not None and is_plain(request):
+        is_usable = request.state is None or self._reader.is_state_usable(request.state)
+        if is_usable and self._plain is not None and is_plain(request):
             solution = self._solve_plain(self._plain, request)
             if solution is not None:
                 return solution
@@ -255,7 +257,7 @@ class AnalyticSolver:
         """
         Return the branches of a request, or a result without solutions if no search can run.
 
-        The cause of such a result is BAD_STATE for an unusable seed, BAD_TARGET for a pose that is not rigid, and
+        The cause of such a result is BAD_STATE for an unusable seed or state, BAD_TARGET for a pose that is not rigid, and
         CONSISTENCY if a joint has no value within its limits and the consistency limits.
 
         :param tolerance: largest Frobenius norm of FK - T of a branch; None means the default.
@@ -263,7 +265,8 @@ class AnalyticSolver:
         # The kernel accepts only arrays that are contiguous and writable.
         target = self._reader.poses(request.targets).copy().reshape(4, 4)
         self._reader.check_budgets(request)
-        if not joint_values.are_usable(seed):
+        is_usable = request.state is None or self._reader.is_state_usable(request.state)
+        if not is_usable or not joint_values.are_usable(seed):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
         wanted = self._branch_request(request, seed)
         if wanted is None:

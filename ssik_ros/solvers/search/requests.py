@@ -40,8 +40,8 @@ class SearchRequests(RequestReader):
         :param packed: kernel options of plain requests.
         :param start: (nq,) first start of a request without a seed.
         """
-        super().__init__(name, group, tips)
-        self._robot, self._problem = robot, problem
+        super().__init__(name, robot, group, tips)
+        self._problem = problem
         self._packed, self._start = packed, start
         self._size = problem.group_size
         self.defaults = robot.default_positions()[problem.idx_q]
@@ -60,7 +60,7 @@ class SearchRequests(RequestReader):
             reference[:] = self._start
         else:
             reference[:size] = self.seed(seed)
-        if self._passive or request.state is not None:
+        if self._passive:
             passive = self.defaults
             if request.state is not None:
                 passive = self._robot.tree.full_state(request.state)[self._problem.idx_q]

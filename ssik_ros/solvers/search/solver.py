@@ -164,7 +164,9 @@ class SearchSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the result of one request; its status is REFUSED for a pose that is not rigid and for an unusable seed.
+        Return the result of one request; its status is REFUSED for a pose that is not rigid.
+
+        It is REFUSED for an unusable seed or state, too.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
@@ -181,6 +183,8 @@ class SearchSolver:
         """Write a request into arrays, run the search, and return the result."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays.matrices[...] = self.requests.poses(request.targets)
+        if request.state is not None and not self.requests.is_state_usable(request.state):
+            return self._unsolved(IkStatus.REFUSED, Cause.BAD_STATE, self.start)
         self.requests.write_seed(request, arrays.reference)
         options = self.packed
         if self.requests.is_special(request):
