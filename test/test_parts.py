@@ -1,4 +1,4 @@
-"""The quick and the long part of the tests are disjoint, and only heavy tests are in none of both."""
+"""The quick and the long part of the tests are disjoint, and only tests that are slow and heavy are in none of both."""
 
 import json
 from pathlib import Path
@@ -26,12 +26,15 @@ def test_sampled_and_slow(x): pass
 def test_slow(): pass
 
 @pytest.mark.heavy
-@pytest.mark.slow
 def test_heavy(): pass
+
+@pytest.mark.heavy
+@pytest.mark.slow
+def test_heavy_and_slow(): pass
 """
 QUICK = {
     *('test_always[0]', 'test_always[1]', 'test_always[2]'),
-    *('test_sampled[0]', 'test_sampled_and_slow[1]'),
+    *('test_sampled[0]', 'test_sampled_and_slow[1]', 'test_heavy'),
 }
 LONG = {
     *('test_sampled[1]', 'test_sampled[2]'),
@@ -81,8 +84,8 @@ def test_a_quick_run_takes_the_first_parameters_of_sampled_tests(taken):
 
 def test_a_long_run_takes_the_rest_but_nothing_heavy(taken):
     assert taken['long'] == LONG
-    assert taken['all'] == QUICK | LONG | {'test_heavy'}
+    assert taken['all'] == QUICK | LONG | {'test_heavy_and_slow'}
 
 
-def test_the_checked_library_sees_each_quick_test_once(taken):
+def test_the_checked_library_sees_each_quick_test_once_but_nothing_heavy(taken):
     assert taken['checked'] == {'test_always[0]', 'test_sampled[0]', 'test_sampled_and_slow[1]'}
