@@ -97,6 +97,14 @@ def torso_robot():
     return load_robot(TORSO, TORSO_SRDF)
 
 
+def without_velocity_limit(robot, name):
+    """Return a copy of a robot in which a joint has no velocity limit."""
+    velocity = robot.tree.velocity.copy()
+    velocity[robot.variable_names.index(name)] = np.inf
+    tree = dataclasses.replace(robot.tree, velocity=velocity)
+    return dataclasses.replace(robot, tree=tree)
+
+
 @cache
 def mobile_robot(kind):
     """Return four axes on a base that the group ``whole`` moves, on a planar or floating joint."""

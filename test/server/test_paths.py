@@ -12,6 +12,7 @@ from test.server.served_robots import (
     serve,
     torso_robot,
     true_pose,
+    without_velocity_limit,
 )
 
 import numpy as np
@@ -424,6 +425,17 @@ def test_what_is_wrong_is_refused(arm):
 def test_a_path_of_centuries_is_refused(arm, fields):
     response = arm.ask(arm.moved(0.0, 0.1, 0.0), **fields)
     assert response.refusal is Refusal.BAD_TARGET and ' s; at most' in response.text
+
+
+def test_joints_that_a_velocity_scale_does_not_slow_down_are_named(arms, robots):
+    robot = without_velocity_limit(robots['panda'], 'panda_joint2')
+    arm = Arm(robot, *ARMS['panda'])
+    target = arm.moved(0.0, 0.1, 0.0)
+    for scale in (0.0, 1.0, 2.0):
+        assert 'velocity' not in arm.ask(target, velocity_scale=scale).text
+    assert 'velocity' not in arms['panda'].ask(target, velocity_scale=0.1).text
+    text = arm.ask(target, velocity_scale=0.1).text
+    assert 'Without a velocity limit: panda_joint2.' in text and 'scale 0.1 has no effect' in text
 
 
 def test_no_waypoint_is_nothing_to_do(arm):

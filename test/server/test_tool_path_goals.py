@@ -9,6 +9,7 @@ from test.server.served_robots import (
     random_full_state,
     torso_robot,
     true_pose,
+    without_velocity_limit,
 )
 
 import numpy as np
@@ -115,6 +116,14 @@ def test_times_go_from_rest_to_rest_at_the_tool_speed(server):
         assert np.array_equal(response.waypoint_times, response.path.times)
     half = ask(server, velocity_scale=0.1).path.times[-1]
     assert half > fast.path.times[-1]
+
+
+def test_a_plan_names_joints_that_a_velocity_scale_does_not_slow_down(robots):
+    robot = without_velocity_limit(robots['panda'], 'panda_joint2')
+    free = make_server(robot, [robot.group(ARM)])
+    assert ask(free).plan.notes == ()
+    (note,) = ask(free, velocity_scale=0.1).plan.notes
+    assert 'Without a velocity limit: panda_joint2.' in note
 
 
 def test_repeated_waypoints_have_one_point_and_the_same_time(server):

@@ -34,7 +34,7 @@ from ssik_ros.server.paths.path_timing import LONGEST_PATH, time_path
 from ssik_ros.server.paths.planned_lines import JOINTS, LinePlanning, plan_line
 from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
-from ssik_ros.server.requests.motion_limits import scaled_limits
+from ssik_ros.server.requests.motion_limits import describe_unscaled, scaled_limits
 from ssik_ros.server.requests.posture_order import PostureOrder
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import CandidateChecks
@@ -217,6 +217,8 @@ class PathFollower:
                 f'Followed {100.0 * fraction:.4g} % of the path: on the way to waypoint {failed}, at sample '
                 f'{followed.reached + 1} of {len(steps)}, {why}.'
             )
+        unscaled = describe_unscaled(self._server.robot, group, self._request.velocity_scale)
+        text = f'{text} {unscaled}' if unscaled else text
         return PathResponse(
             Refusal.NONE, followed.cause, text, self._start, path, fraction, failed_waypoint=failed
         )

@@ -47,7 +47,7 @@ class PathRequest:
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     """Constraints that all postures must satisfy."""
     velocity_scale: float = 1.0
-    """Part of the velocity limits that is used; outside (0, 1] it is 1."""
+    """Part of the velocity limits that is used; outside (0, 1] it is 1. It has no effect on joints without a limit."""
     acceleration_scale: float = 1.0
     """Part of the acceleration limits that is used; outside (0, 1] it is 1."""
     speed_link: str = ''

@@ -4,6 +4,7 @@ Plan the best joint path for a goal that gives its frames, links and objects by 
 :class:`ToolPathFinder` looks the names up in the planning scene.
 """
 
+from dataclasses import replace
 import math
 from typing import Any
 
@@ -28,7 +29,7 @@ from ssik_ros.server.paths.path_timing import LONGEST_PATH
 from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.requests.motion_limits import scaled_limits
+from ssik_ros.server.requests.motion_limits import describe_unscaled, scaled_limits
 from ssik_ros.server.requests.poses import NO_POSE
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused, unknown
 from ssik_ros.server.scene.led_links import tool_at_tip
@@ -198,7 +199,10 @@ class ToolPathFinder:
             raise RequestRefused(
                 Refusal.BAD_OPTION, f'{taken}; at most {LONGEST_PATH:g} s can be told.'
             )
-        return response._replace(path=path, waypoint_times=waypoint_times)
+        unscaled = describe_unscaled(self._scene.robot, self._group, goal.velocity_scale)
+        if unscaled:
+            plan = replace(plan, notes=(*plan.notes, unscaled))
+        return response._replace(plan=plan, path=path, waypoint_times=waypoint_times)
 
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:

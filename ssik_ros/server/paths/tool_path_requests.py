@@ -69,7 +69,7 @@ class ToolPathGoal:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of :class:`ssik_ros.paths.requests.ToolPathRequest`."""
     velocity_scale: float = 1.0
-    """Part of the velocity limits that the times use; outside (0, 1] it is 1."""
+    """Part of the velocity limits that the times use; outside (0, 1] it is 1. It has no effect on joints without a limit."""
     acceleration_scale: float = 1.0
     """Part of the acceleration limits that the times use; outside (0, 1] it is 1."""
     timeout: float = 0.0

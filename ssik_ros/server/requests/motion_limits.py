@@ -1,9 +1,12 @@
 """Velocity and acceleration limits of a request: the robot's, scaled as in MoveIt."""
 
+import math
+
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.errors import list_names
+from ssik_ros.model.joint_group import DEFAULT_VELOCITY, JointGroup
 from ssik_ros.model.robot_model import RobotModel
 
 DEFAULT_ACCELERATION = 1.0
@@ -16,7 +19,8 @@ def scaled_limits(
     """
     Return velocity limits (n,), inf for none, and acceleration limits (n,) of the variables of a group.
 
-    A variable without an acceleration limit gets ``DEFAULT_ACCELERATION``; the scale applies to it too.
+    A variable without an acceleration limit gets ``DEFAULT_ACCELERATION``; the scale applies to it too. The velocity
+    scale has no effect on a variable without a velocity limit, see :func:`describe_unscaled`.
 
     :param robot: the robot.
     :param group: the group.
@@ -26,6 +30,26 @@ def scaled_limits(
     limits = robot.accelerations
     acceleration = [limits.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
     return velocity, _scale(acceleration_scale) * np.array(acceleration)
+
+
+def describe_unscaled(robot: RobotModel, group: JointGroup, velocity_scale: float) -> str:
+    """
+    Return a sentence that names the variables of a group whose times a velocity scale does not change.
+
+    They have no velocity limit. The sentence is empty if there are none, or if the scale is not below 1.
+
+    :param robot: the robot.
+    :param group: the group.
+    :param velocity_scale: as for :func:`scaled_limits`.
+    """
+    limits = robot.tree.velocity[group.idx_q].tolist()
+    names = [name for name, limit in zip(group.variable_names, limits) if limit == math.inf]
+    if not names or _scale(velocity_scale) == 1.0:
+        return ''
+    return (
+        f'Without a velocity limit: {list_names(names)}. The times assume {DEFAULT_VELOCITY:g} rad/s or m/s there, '
+        f'and the velocity scale {velocity_scale:g} has no effect; add limits to the URDF or joint_limits.yaml.'
+    )
 
 
 def _scale(factor: float) -> float:
