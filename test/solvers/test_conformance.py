@@ -1,6 +1,7 @@
 """Requirements on every solver in the registry, on every shipped robot."""
 
 from concurrent.futures import ThreadPoolExecutor
+import dataclasses
 
 from test.solvers.arms import closes, MAIN_GROUP, moved, tip_errors, tip_poses, within
 
@@ -311,6 +312,14 @@ def test_every_solver_refuses_a_malformed_field_with_the_same_error(case):
         # All branches are returned, so their number is not read.
         if isinstance(case.solver, BranchSolver) and 'max_solutions' not in change:
             assert error_of(case.solver.solve_all, request) is expected, change
+
+
+def test_any_number_of_solutions_may_be_asked_for(case):
+    """Memory for them need not exist."""
+    request = case.request(max_solutions=10**30, max_searches=20)
+    several = case.solver.solve(request)
+    assert several.solved
+    assert same(several, case.solver.solve(dataclasses.replace(request, max_solutions=1000)))
 
 
 def test_several_solutions_are_distinct_valid_and_sorted_by_distance_to_the_seed(case):

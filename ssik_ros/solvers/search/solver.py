@@ -57,7 +57,7 @@ class Run(NamedTuple):
     arrays: SearchArrays
     out: FloatArray
     """
-    (max_solutions + 1, width) solutions, and the present candidate in the last row.
+    (k + 1, width) solutions, and the present candidate in the last row; k is max_solutions, or the starts and one.
 
     A row has the state (nq,), the errors of each tip, the norm of all errors, and the squared distance from the seed.
     """
@@ -194,7 +194,11 @@ class SearchSolver:
             if narrowed is None:
                 return self._unsolved(IkStatus.UNSOLVED, Cause.CONSISTENCY, arrays.reference)
             options = narrowed
-        out = np.empty((request.max_solutions + 1, self.width))
+        most = request.max_solutions
+        if most > 1:
+            # No start gives two solutions: one row more than starts is never filled, and ends no search.
+            most = min(most, int(options[state.MAX_SEARCHES]) + 1)
+        out = np.empty((most + 1, self.width))
         timeout_ns = 0 if request.timeout is None else nanoseconds(request.timeout)
         run = NEW_TUPLE(Run, (problem, options, arrays, out, request))
         code = self.run(run, timeout_ns)
