@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import difflib
 import importlib
 import logging
+import math
 import os
 import re
 import sys
@@ -277,10 +278,23 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     parser.epilog = 'examples:\n' + '\n'.join(f'  {line}' for line in module.EXAMPLES)
     # Words such as -1e-3 are numbers, not options; argparse itself knows only -1 and -0.001.
     parser._negative_number_matcher = re.compile(f'^-{UNSIGNED}$')
+    # No verb has a use for NaN and infinite numbers.
+    parser.register('type', float, _read_number)
     module.add_arguments(parser)
     for action in parser._actions:
         _tell_default(action)
     parser.set_defaults(run=module.run, parser_of_verb=parser)
+
+
+def _read_number(word: str) -> float:
+    """Return the number that a word is; raise ArgumentTypeError for NaN, infinite numbers, and other words."""
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"'{word}' is not a finite number")
+    return number
 
 
 def _tell_default(action: argparse.Action) -> None:

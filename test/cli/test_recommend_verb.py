@@ -425,7 +425,6 @@ def test_robots_are_found_by_name_and_by_package(capsys, register):
         (['{arm}', '--group', 'arm', '--tip', 'tip'], 'not by both'),
         (['{arm}', '--solver', 'ssik_ros/PosIK'], "Did you mean 'ssik_ros/PoseIK'"),
         (['{arm}', '--seconds', '0'], '--seconds takes'),
-        (['{arm}', '--timeout', 'nan'], '--timeout takes'),
         (['{arm}', '--samples', '0'], '--samples takes'),
         (['{arm}', '--random-seed', '-1'], '--random-seed takes'),
         (['{arm}', '--xacro-arg', 'a=1'], 'NAME:=VALUE'),

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import math
 from typing import Any
 
 from rich import box
@@ -99,7 +98,7 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
     """Return the settings of the trial; raise InvalidOption for values out of range."""
     for name in ('seconds', 'timeout'):
         value = getattr(arguments, name)
-        if not (math.isfinite(value) and value > 0.0):
+        if not value > 0.0:
             raise InvalidOption(f'--{name} takes a number of seconds above 0, not {value:g}.')
     if arguments.samples < 1:
         raise InvalidOption(f'--samples takes at least 1, not {arguments.samples}.')
