@@ -34,11 +34,13 @@ def alternate_configs(
 
     :param joints: the joints of a configuration; a spherical one has four of the n numbers.
     :param values: (nq,) values of all joints of the world to start from.
-    :param low, ranges: interval of each joint, see :meth:`Environment.alternate_configs`.
+    :param low, ranges: lower end and width of the interval of each joint, cut by its limits. Width 0, as without
+        ``ranges``, means the limits themselves. A negative width means an interval of that width centred on the joint's
+        value.
     :param max_configs: most rows; None for all.
     :returns: no rows if the interval of a joint contains none of its windings.
     :raises DimensionMismatch: if ``low`` or ``ranges`` have another length than ``joints``.
-    :raises InvalidOption: for a positive width in ``ranges`` without ``low``.
+    :raises InvalidOption: for a positive width in ``ranges`` without ``low``, or a negative ``max_configs``.
     """
     low, ranges = (
         [] if numbers is None else read_numbers(name, numbers, (None,)).tolist()

@@ -97,7 +97,11 @@ class SearchOptions:
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
-    """Return an instance of the class ``kind`` with fields given by name; raise InvalidOption for an unknown name."""
+    """
+    Return an instance of the options class ``kind`` with fields given by name; other fields get their defaults.
+
+    :raises InvalidOption: for an unknown name; the class itself refuses wrong values.
+    """
     names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     for name in options:
         if name not in names:
@@ -121,7 +125,8 @@ class ConfigurationSearch:
     """
     A search for configurations of some joints that meet all tasks of a task set; the world does not change.
 
-    It has settings, copies of poses and joint values, and in ``configs`` the configurations so far.
+    It has settings, copies of poses and joint values, and in ``configs`` the configurations so far. If :meth:`run`
+    finds none, this does not prove that none exists.
     """
 
     def __init__(
@@ -172,16 +177,21 @@ class ConfigurationSearch:
 
     def run(self) -> FloatArray:
         """
-        Return configurations (k, n), the nearest to the current one first.
+        Search, and return configurations (k, n) of the joints, the nearest to the current one first.
 
-        No rows if the search finds none, or if no enabled task has a free joint.
+        If the search finds none, or if no enabled task has a free joint, the rows are only the configurations that were
+        given.
         """
         if self.plan.valid:
             self._search()
         return self._sorted()
 
     def _search(self) -> None:
-        """Search until ``configs`` has enough configurations, or the time or the starts are used up."""
+        """
+        Search until ``configs`` has enough configurations, or the time or the starts are used up.
+
+        One accepted solution with its windings is enough without ``find_multiple``.
+        """
         settings = self.settings
         # Loading the machine code from disk must not use up the search's time.
         evaluate(self.plan, self.world, self.current.copy(), self.poses)
@@ -293,9 +303,12 @@ class ConfigurationSearch:
 
     def _accept(self, values: FloatArray) -> bool:
         """
-        Validate a solution (nq,) and its windings, and merge the valid ones into ``configs``.
+        Merge the configuration of a solution, and its windings if wanted, into ``configs`` if ``validate`` accepts it.
 
-        Return whether one is valid.
+        Windings are validated one by one. Return whether at least one configuration is accepted. ``configs`` does not
+        grow beyond ``max_configs``.
+
+        :param values: (nq,) the solution, values of all joints.
         """
         limit = MOST_CONFIGS if self.settings.max_configs is None else self.settings.max_configs
         config = joint_values(self.joints, values)

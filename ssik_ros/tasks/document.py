@@ -152,7 +152,11 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
 
 
 def _entry(item: object, keys: Iterable[str], **given: Any) -> dict[str, Any]:
-    """Return the attributes ``keys`` of an item by name, as JSON values of :func:`_plain`; ``given`` values go first."""
+    """
+    Return a mapping with a JSON value (see :func:`_plain`) for each of ``keys``.
+
+    The value is taken from ``given`` if it has the key, else from the attribute of ``item`` with this name.
+    """
     return {key: given[key] if key in given else _plain(getattr(item, key)) for key in keys}
 
 
@@ -230,7 +234,11 @@ class _Reader(EntryReader):
             refuse(noun, f'{noun} lacks {quote(lost)}')
 
     def typed(self, key: str, kind: type) -> Any:
-        """Return the value of a key; raise ConfigError if it is of another type than ``kind``, or too large."""
+        """
+        Return the value of a key; raise ConfigError if it is not of the type ``kind``, or a boolean.
+
+        An integer must not be beyond +-(2^31 - 1).
+        """
         value = self.entry[key]
         if not isinstance(value, kind) or isinstance(value, bool):
             self.refuse(key, f'is no {kind.__name__}: {value!r}')

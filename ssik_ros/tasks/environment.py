@@ -58,10 +58,13 @@ class TaskSet(TaskSetData):
         """
         Copy tip, target and the objects that carry them from a scene, and add a task that moves the tip to the target.
 
+        All joints of the scene that follow other joints are copied, too, with their masters.
+
         :param base: frame of the scene where the chain begins; None for the world.
         :param tip, target: names of frames of the scene that are not joints.
         :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
-        :returns: the task, and the mapping from names in the scene to handles in the environment.
+        :returns: the task, and the record of all copies from this scene: ``to_ik`` has their handles by name in the
+            scene.
         :raises FrameNotFound: for a name that the scene does not have.
         :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
         """
@@ -69,7 +72,12 @@ class TaskSet(TaskSetData):
 
     @property
     def joints(self) -> tuple[IkJoint, ...]:
-        """Return the joints that a solve moves, in the order of the Jacobian's columns."""
+        """
+        Return the joints that a solve of the enabled tasks moves, in the order of the Jacobian's columns.
+
+        Passive joints are not among them. A joint that follows others is represented by the joint that finally drives
+        it.
+        """
         return plan_of(self.world, (self,)).joints
 
     @property
@@ -90,7 +98,11 @@ class TaskSet(TaskSetData):
         self.world.changed()
 
     def solve(self, **options: Any) -> SolveResult:
-        """Solve only this task set and move its joints; options as for :meth:`Environment.solve`."""
+        """
+        Solve only this task set, move its joints, and return how the solve ended.
+
+        :param options: keyword arguments of :meth:`Environment.solve`, such as ``max_iterations``.
+        """
         return self.world.solve((self,), **options)
 
     def jacobian(self, *, exact: bool = True) -> tuple[FloatArray, FloatArray]:
@@ -115,7 +127,8 @@ class TaskSet(TaskSetData):
         """
         Return configurations (k, n) in which all tasks are within precision, the nearest to the current one first.
 
-        No rows if the search finds none. The environment stays as it is.
+        By default the search ends after the first one, whose windings are added; ``find_multiple`` goes on. No rows if
+        the search finds none, which does not prove that none exists. The environment stays as it is.
 
         :param joints: the joints whose values a configuration holds; None for the joints of the task set.
         :param options: fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, by name.
@@ -163,7 +176,11 @@ class TaskSet(TaskSetData):
     def _walk(
         self, joints: Sequence[Reference] | None, tip: Reference, options: Mapping[str, Any]
     ) -> Walk:
-        """Return a new path for a tip; arguments and errors as for :meth:`generate_path`."""
+        """
+        Return a new :class:`Walk`, which solves pose after pose of a path for a tip; no pose is solved yet.
+
+        Arguments and errors are the ones of :meth:`generate_path`.
+        """
         return Walk(self.world, self, self._chosen(joints), self.world.dummy(tip), options)
 
     def _chosen(self, joints: Sequence[Reference] | None) -> tuple[IkJoint, ...]:
@@ -190,7 +207,10 @@ class Environment(World[TaskSet]):
         Make an empty environment.
 
         :param name: shown in messages.
-        :param priority: how several task sets share the joints, ``strict`` or ``nested``; see :class:`World`.
+        :param priority: how several task sets share the joints, unless a solve says otherwise. With ``strict`` a met
+            task set stays met. ``nested`` moves each one only in the null space of those before it. :class:`World` says
+            more.
+        :raises InvalidOption: for another priority, or a name that is not a text.
         """
         super().__init__(name, priority)
         self.results: dict[TaskSetData, SolveResult] = {}
@@ -346,11 +366,15 @@ class Environment(World[TaskSet]):
         """
         Return all configurations (k, n) of some joints with the same poses: windings (whole turns) within limits.
 
-        The current configuration is one of them if it is inside the intervals, unless ``max_configs`` cuts it off.
+        The current configuration is one of them if it is inside the intervals, unless ``max_configs`` cuts it off. No
+        rows if the interval of a joint contains none of its windings.
 
         :param low, ranges: lower end and width of the interval of each joint, which the limits of the joint cut. Width
             0 means the limits themselves, a negative width an interval of that width centred on the current value.
         :param max_configs: most rows; None for all.
+        :raises FrameNotFound: (a KeyError) for an unknown joint.
+        :raises DimensionMismatch: if ``low`` or ``ranges`` have another length than ``joints``.
+        :raises InvalidOption: for a positive width without ``low``, or a negative ``max_configs``.
         """
         chosen = [self.joint(item) for item in check_listed('joints', joints)]
         return alternate_configs(self, chosen, self.values, low, ranges, max_configs)

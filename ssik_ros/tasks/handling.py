@@ -40,6 +40,7 @@ def evaluate(
 
     :param poses: (slots, 12) local poses of all objects; None for the poses of the world.
     :returns: whether all tasks are within precision, the largest linear error [m] and the largest angular error [rad].
+    :raises InvalidOption: if a user function of a dependent joint gives a derivative that is not finite.
     """
     write_rates(plan, values)
     table = world.poses if poses is None else poses
@@ -51,7 +52,8 @@ def take_step(plan: Plan, world: TaskWorld, values: FloatArray) -> int:
     """
     Add one step to joint values (nq,) in place, computed from the errors and the Jacobian of the last :func:`evaluate`.
 
-    :returns: bits of :class:`Reason`, such as LIMIT_HIT; CANNOT_INVERT if the step is not finite.
+    :returns: bits of :class:`Reason`: CANNOT_INVERT if the step is not finite, STEPS_TOO_BIG and LIMIT_HIT; 0 without
+        any.
     """
     return int(plan.run(handling.STEP, world.poses, values)[0])
 
@@ -77,11 +79,12 @@ def handle_by_steps(
     """
     Solve the task sets of a plan step by step from Python, and leave the joint values of the world at the result.
 
-    If a user function raises, the joint values are restored.
+    If a user function raises, the joint values are restored. They are also restored after a failure for which the flags
+    of the first task set demand it.
 
     :param max_iterations: most steps.
     :param callback: sees and may replace the rows of every task set in every step; None for no callback.
-    :returns: bits of :class:`Reason`, number of steps, largest linear [m] and angular [rad] error.
+    :returns: bits of :class:`Reason`, number of steps, largest linear [m] and angular [rad] error of the final values.
     """
     values, start = world.values, world.q
     plan.views.hits[:] = 0.0
@@ -133,7 +136,13 @@ def _must_restore(plan: Plan, reason: int) -> bool:
 def jacobian_of(
     world: TaskWorld, task_set: TaskSetData, *, exact: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Jacobian (m, n) and error (m,) of a task set at the present joint values; see :meth:`TaskSet.jacobian`."""
+    """
+    Return Jacobian (m, n) and error (m,) of a task set at the present joint values, without weights.
+
+    :param exact: whether the Jacobian is the derivative -de/dq of the error; False gives the velocity of the tip, see
+        :meth:`TaskSet.jacobian`.
+    :raises InvalidOption: if ``exact`` is not a truth value.
+    """
     exact = read_flag('exact', exact)
     jacobian, error = _rows_of(world, task_set, 'rows')
     return (jacobian if exact else _rows_of(world, task_set, 'geometry')[0]), error

@@ -128,7 +128,7 @@ def _replace(
     """
     Write arrays that the callback returned for the task set number ``index`` into the workspace of a plan.
 
-    :param jacobian, e, dq, jacobianPinv: the arrays; None for one that it did not return.
+    :param jacobian, e, dq, jacobianPinv: the arrays (m, n), (m,), (n,) and (n, m); None for one that it did not return.
     """
     views, rows = plan.views, _rows_of(plan, index)
     if jacobian is not None:

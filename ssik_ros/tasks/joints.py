@@ -62,6 +62,9 @@ class Dependency:
         Return the derivative of the dependent joint's value by its master's value, at the master's value ``position``.
 
         Without a given derivative, a central difference of the function is used.
+
+        :param joint: the dependent joint.
+        :raises InvalidOption: if a user function does not return a finite number.
         """
         if self.function is None:
             return self.multiplier
@@ -179,10 +182,11 @@ class IkJoint(IkObject):
         """
         Return or set the value of a joint that is not spherical [rad or m].
 
-        A new value is brought inside as by :meth:`bring_inside`. A joint that follows another joint keeps the value
-        that this joint gives.
+        A new value is clamped into the limits or wrapped as by :meth:`bring_inside`. The value of a joint that follows
+        another joint does not change.
 
         :raises UnsupportedJoint: for a spherical joint.
+        :raises InvalidOption: if the new value is not finite.
         """
         self._must_be_scalar('position; use its rotation')
         return float(self.world.values[self.place_in_values])

@@ -43,9 +43,9 @@ class ObjectTable(ABC):
 
     def __init__(self, name: str | None = None) -> None:
         """
-        Start empty.
+        Start without objects.
 
-        :param name: shown in messages.
+        :param name: shown in messages; None for "environment".
         """
         self.name = name or 'environment'
         self.handle = WORLD
@@ -413,7 +413,12 @@ class Dummy(IkObject):
     object_type = ObjectType.DUMMY
 
     def __init__(self, world: ObjectTable, name: str, handle: int, slot: int) -> None:
-        """Make a dummy without a target; ``Environment.add_dummy`` calls this. Arguments as for :class:`IkObject`."""
+        """
+        Make a dummy without a target; ``Environment.add_dummy`` calls this.
+
+        :param handle: number of the dummy in its environment.
+        :param slot: index of the dummy's pose among the poses of the environment.
+        """
         super().__init__(world, name, handle, slot)
         self._target: Dummy | None = None
 
@@ -431,6 +436,7 @@ class Dummy(IkObject):
         """
         Return or set the dummy that this dummy, as a tip, is to meet; None for no target.
 
+        :raises FrameNotFound: (a KeyError) for an unknown target.
         :raises InvalidOption: if the target is this dummy itself or a joint.
         """
         return self._target

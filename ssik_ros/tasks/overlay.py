@@ -74,7 +74,7 @@ class Overlay:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of all markers: the names of the environment and of the tip."""
+        """Return the namespace of all markers, ``environment/tip``: the names of the environment and of the tip."""
         return f'{self.world.name}/{self.tip.name}'
 
     @property
@@ -83,7 +83,7 @@ class Overlay:
         return '' if self.base is None else self.base.name
 
     def erase(self) -> None:
-        """Mark the overlay as erased; :meth:`markers` returns none from then."""
+        """Mark the overlay as erased: :meth:`markers` returns no markers from then on."""
         self.erased = True
 
     def markers(self) -> tuple[Marker, ...]:

@@ -87,7 +87,7 @@ class PathOptions:
     """(n,) increasing time stamps, given back with the points that are reached [s]."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption if ``max_joint_step`` is given and not positive."""
+        """Raise InvalidOption if ``max_joint_step`` is given and not a positive number; other fields are not checked here."""
         if (
             self.max_joint_step is not None
             and not read_float('max_joint_step', self.max_joint_step) > 0.0
@@ -222,7 +222,7 @@ class Walk:
 
     def _reach(self, pose: FloatArray, depth: int) -> str:
         """
-        Change ``values`` so that the tip is at a pose; return why that failed, or an empty text.
+        Change ``values`` so that the tip is at a pose (12,) in the world; return why that failed, or an empty text.
 
         With ``max_joint_step``, if a joint jumps further or the solve fails, the way to the pose is halved, and both
         halves are followed in turn.
@@ -262,9 +262,9 @@ class Walk:
 
     def _solve(self, pose: FloatArray) -> str:
         """
-        Change ``values`` so that the tip is at a pose within the path's tolerance.
+        Change ``values`` so that the tip is at a pose (12,) in the world, within the path's tolerance.
 
-        Return why that failed, or an empty text.
+        Return why that failed, or an empty text. ``values`` may have changed after a failure.
         """
         failure = self._descend(pose)
         if failure or self.tolerance == math.inf:
@@ -277,8 +277,9 @@ class Walk:
 
     def _descend(self, pose: FloatArray) -> str:
         """
-        Change ``values`` so that all tasks are within their precision, with the target at a pose in the world.
+        Change ``values`` so that all tasks are within their precision, with the tip's target at a pose in the world.
 
+        :param pose: (12,) in the world.
         :returns: an empty text after a success; else why that failed, and ``values`` stay as they were.
         """
         local = pose if self.to_parent is None else compose(self.to_parent, pose)

@@ -61,7 +61,11 @@ class Plan:
 
     def run(self, action: int, poses: FloatArray, values: FloatArray) -> Any:
         """
-        Do one action of the kernel ``handling.run``, such as ``handling.EVALUATE``, and return its result.
+        Do one action of the kernel ``handling.run``, such as ``handling.EVALUATE``, and return its four numbers.
+
+        These are bits of :class:`Reason`, number of steps, largest linear error [m] and largest angular error [rad].
+        The first one is a truth value for EVALUATE (all tasks are within precision) and PROTECT (``values`` have
+        changed).
 
         :param poses: (slots, 12) local poses of all objects.
         :param values: (nq,) joint values, which the action may change in place.
@@ -148,7 +152,12 @@ class _Packer:
     def __init__(
         self, world: TaskWorld, task_sets: tuple[TaskSetData, ...], purpose: Purpose
     ) -> None:
-        """Write the rows of all tables; arguments as for :func:`plan_of`."""
+        """
+        Write the rows of all tables for task sets, the first with the highest priority.
+
+        :param purpose: the use of the tables, as for :func:`plan_of`: a solve, a search, or one of two kinds of
+            Jacobians.
+        """
         self.world, self.task_sets = world, task_sets
         self.search = purpose == 'search'
         self.plain = purpose in ('rows', 'geometry')
@@ -211,11 +220,14 @@ class _Packer:
 
     def _append_node(self, joint: IkJoint, column: IkJoint, parent: int, run: list[int]) -> None:
         """
-        Append the row of a joint to the table of nodes, the joints that a solve moves.
+        Append the row of a joint to the table of nodes (joints that a solve moves), and store its index in ``nodes``.
 
-        :param column: the joint that finally drives this joint.
+        The row has the multiplier and offset of the joint's linear dependencies. A joint that also depends on a
+        function is added to ``slaves``.
+
+        :param column: the joint at the end of all dependencies, whose column of the Jacobian is used; may be ``joint``.
         :param parent: index of the next node towards the world; -1 without any.
-        :param run: pose indices (slots) of the objects after ``parent`` up to this joint.
+        :param run: pose indices (slots) of the objects from the one after ``parent`` to this joint, which is included.
         """
         source, multiplier, offset, plain = joint, 1.0, 0.0, True
         while source.dependency is not None and source.dependency.function is None:
@@ -368,7 +380,11 @@ class _Packer:
         return ints, reals
 
     def pack(self, nested: bool) -> Plan:
-        """Return the plan of all tables: one array of integers, one of floats, and a new workspace."""
+        """
+        Return the plan of all tables: one array of integers, one of floats, and a new workspace.
+
+        :param nested: whether each task set moves only in the null space of all task sets before it.
+        """
         slot_i, slot_f = self.world.slot_tables()
         variable_i, variable_f = self.variable_tables()
         follower_i, follower_f = self.follower_tables()
@@ -458,8 +474,8 @@ def plan_of(
     """
     Return the plan of some task sets, the first with the highest priority.
 
-    Disabled tasks are left out, and tasks without a joint that may move. The plan is kept in ``world.plans`` and packed
-    again only after a change of structure or of a setting.
+    All given task sets count, but their disabled tasks are left out, and tasks without a joint that may move. The plan
+    is kept in ``world.plans`` and packed again only after a change of structure or of a setting.
 
     :param nested: whether each task set moves only in the null space of all task sets before it, by the formula of
         simIK.

@@ -84,7 +84,11 @@ class Scene(Protocol):
         ...
 
     def apply(self, positions: Positions) -> None:
-        """Set joint values by name [rad or m]; a joint that a controller drives gets its value as a target instead."""
+        """
+        Set the values of the named joints [rad or m].
+
+        A joint that a controller drives gets its value as a target of the controller instead.
+        """
         ...
 
 
@@ -319,6 +323,8 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
     Return (name, rotation (4, 4) that takes z to the axis, type) of each scene joint that a joint of the robot becomes.
 
     A planar or floating joint becomes several: ``name/x``, ``name/y`` and so on. Others become one of the same name.
+
+    :param index, name: index and name of the joint in the robot's tree.
     """
     kind = JointKind(int(tree.kinds[index]))
     slide, identity = JointType.PRISMATIC, np.eye(4)

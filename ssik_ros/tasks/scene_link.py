@@ -15,9 +15,9 @@ from ssik_ros.tasks.world import TaskWorld
 
 def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
     """
-    Return the record of which frames of a scene an environment has copied.
+    Return the record of the frames that an environment has copied from a scene.
 
-    The first call for a scene makes an empty one.
+    The first call for a scene stores an empty record in the environment.
     """
     return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
 
@@ -117,9 +117,17 @@ class Copier:
         constraints: int,
     ) -> tuple[Task, SceneMaps]:
         """
-        Add a task between two frames of the scene to a task set of the environment, and copy the frames it needs.
+        Copy tip, target and the frames that carry them, and add a task that moves the tip to the target.
 
-        Arguments, result and errors are as for :meth:`TaskSet.add_task_from_scene`.
+        All joints of the scene that follow other joints are copied, too, with their masters.
+
+        :param task_set: task set of the environment that gets the task.
+        :param base: frame of the scene where the chain begins; None for the world.
+        :param tip, target: names of frames of the scene that are not joints.
+        :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
+        :returns: the task, and the record of all copies: names in the scene and handles in the environment.
+        :raises FrameNotFound: for a name that the scene does not have.
+        :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
         """
         for name in (tip, target):
             if self.item(name).joint is not None:
@@ -164,9 +172,11 @@ def _linked(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> tuple[SceneMaps, list[LinkedTask], list[str]]:
     """
-    Return the items that an environment and a scene exchange for some task sets: copies, tasks, names of joints.
+    Return (record of copies, tasks, names of joints in the scene) that an environment and a scene exchange.
 
-    For None these are all tasks and joints that came from the scene. Joints that were erased since are left out.
+    The tasks came from the scene and belong to the given task sets; the joints are the ones that these tasks use. With
+    ``task_sets`` None, these are all tasks and joints that came from the scene. Joints that were erased since are left
+    out.
 
     :raises RequestError: if nothing in the environment came from this scene.
     """
@@ -189,7 +199,12 @@ def _linked(
 def sync_from(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
-    """Copy joint values and target poses from a scene; arguments and errors as for :meth:`Environment.sync_from`."""
+    """
+    Copy joint values, and the poses of targets relative to their bases, from a scene into an environment.
+
+    :param task_sets: task sets whose joints and targets are read; None for everything that was copied from the scene.
+    :raises RequestError: if nothing in the environment came from this scene.
+    """
     maps, tasks, names = _linked(environment, scene, task_sets)
     positions = scene.joint_positions()
     for name in names:
@@ -203,7 +218,12 @@ def sync_from(
 def sync_to(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
-    """Apply joint values to a scene; arguments and errors as for :meth:`Environment.sync_to`."""
+    """
+    Set joints of a scene to the values that their copies have in an environment.
+
+    :param task_sets: task sets whose joints are written; None for all joints that were copied from the scene.
+    :raises RequestError: if nothing in the environment came from this scene.
+    """
     maps, _, names = _linked(environment, scene, task_sets)
     joints = {name: environment.joint(maps.to_ik[name]) for name in names}
     scene.apply(

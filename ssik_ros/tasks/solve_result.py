@@ -21,7 +21,7 @@ class SolveResult:
     """
     How a solve of task sets ended; it is true as a bool if every tip is within its precision.
 
-    All errors belong to the joint values ``q`` after the solve.
+    All errors belong to the joint values ``q`` after the solve. Without a solve, if it was not performed, they are 0.
     """
 
     __slots__ = ('_plan', '_snapshot', '_summary', 'overlays', 'q')

@@ -56,9 +56,9 @@ def _read_constraints(task: Task, value: int) -> Constraint:
 
 def _read_object(task: Task, value: Reference) -> IkObject | None:
     """
-    Return the object of the task's environment that a reference names, None for the world.
+    Return the object of the task's environment that a reference names: the object, its name or its handle.
 
-    Raise FrameNotFound if unknown.
+    Return None for the world (None or -1). Raise FrameNotFound for an unknown object.
     """
     return task.world.find(value)
 
@@ -127,7 +127,12 @@ class Task:
 
     @property
     def target(self) -> Dummy | None:
-        """Return or set the target of the tip, None for no target; all tasks with this tip share it."""
+        """
+        Return or set the target of the tip, a dummy or None for no target; all tasks with this tip share it.
+
+        :raises FrameNotFound: (a KeyError) for an unknown target.
+        :raises InvalidOption: if the target is a joint or the tip itself.
+        """
         return self.tip.target
 
     @target.setter

@@ -467,10 +467,11 @@ def read_priority(value: str) -> Priority:
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
     """
-    Return a pose that a user gives as an array (12,): rotation matrix row by row, then translation.
+    Return the pose of an object in its parent as a new array (12,): rotation matrix row by row, then translation [m].
 
-    None is the identity.
-
-    ``name`` is the name of the object, for messages.
+    :param pose: any form that :func:`read_pose` takes; None for the identity.
+    :param name: the object's name, for messages.
+    :raises TypeError, ValueError: if ``pose`` has no form of a pose.
+    :raises InvalidTarget: if the pose is not a finite rigid transform.
     """
     return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')

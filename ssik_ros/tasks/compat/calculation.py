@@ -39,9 +39,11 @@ def _read_mapping(
     given: Mapping[str, Any] | None, names: Sequence[str], what: str
 ) -> Mapping[str, Any]:
     """
-    Return ``given`` as a mapping, empty for None; raise InvalidOption for a key that is not in ``names``.
+    Return ``given`` as a mapping, empty for None, after a check of its keys.
 
-    ``what`` is the word for a key in the message, such as "parameter of a search".
+    :param names: the permitted keys.
+    :param what: word for a key in messages, such as "parameter of a search".
+    :raises InvalidOption: for another key, or if ``given`` is not a mapping.
     """
     mapping = {} if given is None else check_mapping(f'The {what}s', given, 'a mapping')
     for name in mapping:
@@ -53,7 +55,13 @@ def _read_mapping(
 def handleGroup(
     environmentHandle: int, ikGroupHandle: int, options: Mapping[str, Any] | None = None
 ) -> tuple[int, int, list[float]]:
-    """Solve one task set and move its joints; options and returned values as for :func:`handleGroups`."""
+    """
+    Solve one task set and move its joints.
+
+    :param options: None, or a mapping as for :func:`handleGroups`.
+    :returns: a ``result_...`` number, the ``calc_...`` bits of reasons, and [distance, angle] left at the tips [m,
+        rad].
+    """
     return handleGroups(environmentHandle, [ikGroupHandle], options)
 
 
@@ -66,10 +74,12 @@ def handleGroups(
     Solve task sets together, the first with the highest priority, and move the joints of the environment.
 
     :param options: with ``syncWorlds`` the scene in use is read before, and written after a success; with
-        ``allowError`` also after a failure. Bit 0 of ``debug`` makes overlays. ``callback`` as in
-        :mod:`ssik_ros.tasks.jacobian_callback`.
+        ``allowError`` also after a failure. Bit 0 of ``debug`` stores an overlay of each tip, whose handle is not
+        returned. ``callback`` is called in every step as in :mod:`ssik_ros.tasks.jacobian_callback`.
     :returns: a ``result_...`` number, the ``calc_...`` bits of reasons, and [distance, angle]: the largest that are
         left at any tip [m, rad].
+    :raises KeyError: for an unknown environment or task set.
+    :raises RequestError: for an unknown or wrong option, or ``syncWorlds`` without a scene.
     """
     chosen = _read_mapping(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
@@ -94,12 +104,17 @@ def findConfigs(
     """
     Return configurations of some joints that meet all targets of a task set, the nearest to the current one first.
 
-    The list is empty if the search finds none; the joints do not move.
+    By default the search ends after the first configuration, whose windings are added. The list is empty if the search
+    finds none, which does not prove that none exists. The joints do not move.
 
-    :param params: ``maxDist``, ``maxTime`` [s], ``pMetric``, ``cMetric``, ``findAlt``, ``findMultiple``, ``cb``
-        (validates a configuration) and ``auxData`` (passed to ``cb``); see
-        :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
-    :param configs: configurations that the caller has already; they are merged into the result.
+    :param params: mapping with any of ``maxDist`` (default 0.3), ``maxTime`` [s], ``pMetric``, ``cMetric``, ``findAlt``
+        (windings, default True) and ``findMultiple`` (go on after the first, default False). They are options of
+        :class:`ssik_ros.tasks.configuration_search.SearchOptions`. ``cb`` is a function of a configuration and
+        ``auxData`` that returns whether the configuration is acceptable.
+    :param configs: configurations that the caller has already; they are merged into the result without a check of the
+        targets.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: for an unknown or wrong parameter, or without any joint.
     """
     names = (*SEARCH_PARAMS, 'cb', 'auxData')
     given = dict(_read_mapping(params, names, 'parameter of a search'))
@@ -122,8 +137,12 @@ def getAlternateConfigs(
     The current configuration is one of them if it is inside the intervals. The list is empty if a joint has no winding
     in its interval.
 
-    :param lowLimits, ranges: lower end and width of the interval of each joint, see
-        :meth:`Environment.alternate_configs`.
+    :param lowLimits, ranges: lower end and width of the interval of each joint, cut by its limits. Without them, and
+        for width 0, the interval is the limits. A negative width means an interval of that width centred on the current
+        value.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: if the lists have another length than ``jointHandles``, or for positive ranges without
+        ``lowLimits``.
     """
     rows = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
     return [float(number) for number in rows.ravel()]
@@ -174,9 +193,12 @@ def computeJacobian(
     without a target.
 
     :param baseObject: handle of the object at which the chain begins; -1 for the world.
+    :param lastJoint: handle of the joint that carries the tip.
     :param constraints: ``constraint_...`` bits; they choose the rows.
-    :param tipMatrix, targetMatrix: poses in the world.
+    :param tipMatrix, targetMatrix: poses in the world: twelve numbers of a 3x4 matrix row by row, or a matrix.
     :param constrBaseMatrix: pose in the world in whose axes positions are measured; None for the base.
+    :raises KeyError: for an unknown handle.
+    :raises ValueError, TypeError: for a pose or constraints of a wrong form.
     """
     jacobian, error = environment_of(environmentHandle).jacobian(
         lastJoint,
@@ -196,7 +218,9 @@ def computeGroupJacobian(
     """
     Return the Jacobian of a task set, row by row as a flat list, and its error as a list, at the present joint values.
 
-    The Jacobian does not depend on the target, as in :func:`computeJacobian`.
+    The Jacobian maps joint velocities to the velocities of the tips and does not depend on the targets.
+
+    :raises KeyError: for an unknown environment or task set.
     """
     jacobian, error = task_set_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
     return jacobian.ravel().tolist(), error.tolist()

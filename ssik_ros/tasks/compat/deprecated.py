@@ -156,7 +156,14 @@ def getLinkedDummy(environmentHandle: int, dummyHandle: int) -> int:
 
 
 def setLinkedDummy(environmentHandle: int, dummyHandle: int, linkedDummyHandle: int) -> None:
-    """Give the tip ``dummyHandle`` the target ``linkedDummyHandle``, instead of an earlier one; -1 removes the target."""
+    """
+    Give the tip ``dummyHandle`` the target ``linkedDummyHandle``, instead of an earlier one; -1 removes the target.
+
+    If the new target is refused, the tip has no target afterwards.
+
+    :raises KeyError: for an unknown handle.
+    :raises InvalidOption: if the target is a joint or the tip itself.
+    """
     _warn('setLinkedDummy', 'setTargetDummy')
     setTargetDummy(environmentHandle, dummyHandle, WORLD)
     setTargetDummy(environmentHandle, dummyHandle, linkedDummyHandle)

@@ -17,7 +17,13 @@ from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_tw
 
 
 def createDummy(environmentHandle: int, dummyName: str = '') -> int:
-    """Add a dummy and return its handle; an empty name means a free one, a taken name raises ModelError."""
+    """
+    Add a dummy, a plain frame at the world's origin, and return its handle.
+
+    :param dummyName: a name that no object has; if it is empty, a free name is chosen.
+    :raises UnknownHandle: for an unknown environment.
+    :raises ModelError: if the name is taken.
+    """
     name = check_kind('dummyName', dummyName, str) or None
     return environment_of(environmentHandle).add_dummy(name).handle
 
@@ -26,7 +32,8 @@ def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int]
     """
     Return (handle, name, whether it is a joint, joint type) of the object number ``index``, counted from 0.
 
-    The joint type of a dummy is 0. None if the environment has no object of this number.
+    The joint type is a ``jointtype_...`` number, and 0 for a dummy. None if the environment has no object of this
+    number.
     """
     items = environment_of(environmentHandle).slots
     if read_count('index', index, -sys.maxsize) < 0 or index >= len(items):
@@ -48,7 +55,14 @@ def doesObjectExist(environmentHandle: int, objectName: str) -> bool:
 
 
 def eraseObject(environmentHandle: int, objectHandle: int) -> None:
-    """Remove an object from an environment; its children move to its parent and keep their poses in the world."""
+    """
+    Remove an object from an environment, with the tasks that have it as tip, base or constraint base.
+
+    Task sets that have no task left are removed, too. Its children move to its parent and keep their poses in the
+    world. Tips that have it as target lose their target. Joints that depend on it become independent.
+
+    :raises KeyError: for an unknown handle.
+    """
     object_of(environmentHandle, objectHandle).erase()
 
 
@@ -161,7 +175,13 @@ def getTargetDummy(environmentHandle: int, tipDummyHandle: int) -> int:
 
 
 def setTargetDummy(environmentHandle: int, tipDummyHandle: int, targetDummyHandle: int) -> None:
-    """Give a tip its target, or remove it with -1; raise InvalidOption if the tip has another target already."""
+    """
+    Give a tip its target, or remove the target with -1.
+
+    :raises KeyError: for an unknown handle.
+    :raises InvalidOption: if the tip has another target already, if one of both is a joint, or if they are the same
+        dummy.
+    """
     tip = environment_of(environmentHandle).dummy(tipDummyHandle)
     new = reference(targetDummyHandle)
     if tip.target is not None and new is not None and tip.target.handle != new:

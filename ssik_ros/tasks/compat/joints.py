@@ -30,9 +30,15 @@ def createJoint(
     jointName: str | int = '',
 ) -> int:
     """
-    Add a joint and return its handle; an empty name means a free one, a taken name raises ModelError.
+    Add a joint at the world's origin with the default settings of its type, and return its handle.
 
     Type and name may come in either order, because the original's document and examples differ.
+
+    :param jointType: a ``jointtype_...`` number.
+    :param jointName: a name that no object has; if it is empty, a free name is chosen.
+    :raises UnknownHandle: for an unknown environment.
+    :raises ModelError: if the name is taken.
+    :raises InvalidOption: for an unknown type.
     """
     if isinstance(jointType, str):
         has_type = not isinstance(jointName, str) or jointName
@@ -47,7 +53,12 @@ def getJointType(environmentHandle: int, jointHandle: int) -> int:
 
 
 def getJointMode(environmentHandle: int, jointHandle: int) -> int:
-    """Return ``jointmode_passive`` or ``jointmode_ik``."""
+    """
+    Return the mode of a joint: ``jointmode_ik`` if solves may move it, ``jointmode_passive`` if they keep its value.
+
+    :raises KeyError: for an unknown environment or object.
+    :raises InvalidOption: if the object is not a joint.
+    """
     return int(_joint(environmentHandle, jointHandle).mode)
 
 
@@ -63,10 +74,15 @@ def getJointPosition(environmentHandle: int, jointHandle: int) -> float:
 
 def setJointPosition(environmentHandle: int, jointHandle: int, position: float) -> None:
     """
-    Set the value of a revolute or prismatic joint [rad or m]; raise UnsupportedJoint for a spherical one.
+    Set the value of a revolute or prismatic joint [rad or m].
 
-    The value of a cyclic joint is wrapped to [-pi, pi], others are clamped into the limits. A joint that follows
-    another joint keeps the value that this joint gives.
+    The value of a cyclic joint is wrapped to [-pi, pi], others are clamped into the limits. A cyclic joint is not
+    wrapped if a whole turn moves a joint that follows it. The value of a joint that follows another joint does not
+    change.
+
+    :raises KeyError: for an unknown handle.
+    :raises UnsupportedJoint: for a spherical joint.
+    :raises InvalidOption: if the object is not a joint, or the value is not finite.
     """
     _joint(environmentHandle, jointHandle).position = position
 
@@ -118,7 +134,11 @@ def setSphericalJointRotation(
 
 
 def getJointInterval(environmentHandle: int, jointHandle: int) -> tuple[bool, list[float]]:
-    """Return whether a joint turns without limits, and [lower limit, upper minus lower limit] [rad or m]."""
+    """
+    Return whether a joint turns without limits, and [lower limit, upper minus lower limit] [rad or m].
+
+    For a joint without limits the two numbers are defaults that have no effect.
+    """
     joint = _joint(environmentHandle, jointHandle)
     lower, upper = joint.limits
     return joint.cyclic, [lower, upper - lower]

@@ -109,6 +109,8 @@ def use_scene(scene: Scene) -> None:
     Make a scene the one that all functions of the simIK API read and write; it replaces an earlier scene.
 
     The handle of an object of the scene is its index in ``scene.structure()``.
+
+    :raises InvalidOption: if the scene lacks a method of :class:`Scene`.
     """
     for method in ('structure', 'joint_positions', 'pose', 'apply'):
         if not callable(getattr(scene, method, None)):
@@ -172,9 +174,12 @@ def task_set_of(environment: int, handle: int) -> TaskSet:
 
 def task_sets_of(environment: int, name: str, handles: Sequence[int]) -> list[TaskSet]:
     """
-    Return task sets of an environment by its handle and theirs, with the errors of :func:`task_set_of`.
+    Return task sets of an environment by its handle and theirs.
 
-    :param name: argument that lists the handles; an error about something else than a list names it.
+    :param name: name of the argument that lists the handles, for messages.
+    :raises UnknownHandle: if the environment is unknown.
+    :raises TaskSetNotFound: if a task set is unknown.
+    :raises InvalidOption: if ``handles`` is not a list.
     """
     return [task_set_of(environment, handle) for handle in check_listed(name, handles)]
 

@@ -84,7 +84,7 @@ def getGroupJointLimitHits(
     Return the handles of the joints that stopped at a limit in the last solve, and the list of their overshoots.
 
     An overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one [rad
-    or m].
+    or m]. Both lists are empty before the first solve.
     """
     hits = task_set_of(environmentHandle, ikGroupHandle).limit_hits
     return [joint.handle for joint in hits], list(hits.values())

@@ -28,7 +28,9 @@ from ssik_ros.tasks.environment import Environment
 
 def createEnvironment(flags: int = 0) -> int:
     """
-    Create an empty environment whose task sets have the priority ``nested``, and return its handle.
+    Create an empty environment and return its handle; its task sets have the priority ``nested``.
+
+    Each task set then moves only in the null space of the ones before it.
 
     :param flags: reserved; must be 0, else InvalidOption is raised.
     """
@@ -81,7 +83,14 @@ def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int =
 
 
 def eraseDebugOverlay(objectHandle: int) -> None:
-    """Erase an overlay; its handle becomes invalid."""
+    """
+    Erase an overlay, the marker data of a chain: it gives no more markers, and its handle becomes invalid.
+
+    Markers that a viewer already shows are not deleted.
+
+    :param objectHandle: handle of the overlay, from :func:`createDebugOverlay`.
+    :raises UnknownHandle: for an unknown handle.
+    """
     drop_overlay(objectHandle)
 
 

@@ -222,7 +222,11 @@ TASK_READERS: dict[str, Callable[[_Reader, str], Any]] = {
 
 
 def _read_frame(name: str, content: Any, place: str) -> FileFrame:
-    """Return a frame from its mapping in the file; raise ConfigError for wrong content."""
+    """
+    Return a frame from its mapping in the file; raise ConfigError for wrong content.
+
+    ``place`` is the file and line of the mapping, for messages.
+    """
     what = f'frame {quote(name)}'
     reader = _Reader(content, place, what, FRAME_KEYS)
     keys = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in reader.entry]
@@ -240,13 +244,21 @@ def _read_frame(name: str, content: Any, place: str) -> FileFrame:
 
 
 def _read_joint(name: str, content: Any, place: str) -> FileEntry:
-    """Return the checked settings of a joint from its mapping in the file; raise ConfigError for wrong content."""
+    """
+    Return the checked settings of a joint from its mapping in the file; raise ConfigError for wrong content.
+
+    ``place`` is the file and line of the mapping, for messages.
+    """
     reader = _Reader(content, place, f'joint {quote(name)}', JOINT_READERS)
     return FileEntry(name, place, reader.settings(JOINT_READERS))
 
 
 def _read_task_set(name: str, content: Any, place: str) -> FileEntry:
-    """Return a task set with its tasks from its mapping in the file; raise ConfigError for wrong content."""
+    """
+    Return a task set with its tasks from its mapping in the file; raise ConfigError for wrong content.
+
+    ``place`` is the file and line of the mapping, for messages.
+    """
     what = f'task set {quote(name)}'
     reader = _Reader(content, place, what, (*TASK_SET_READERS, 'tasks'))
     settings = reader.settings(TASK_SET_READERS)
@@ -260,7 +272,12 @@ def _read_task_set(name: str, content: Any, place: str) -> FileEntry:
 
 
 def _read_task(name: str, content: Any, place: str) -> FileEntry:
-    """Return a task from its mapping in the file; raise ConfigError for wrong content."""
+    """
+    Return a task from its mapping in the file; raise ConfigError for wrong content, such as a missing tip.
+
+    :param name: name of the task in messages, such as "task 1 of task set 'arm'".
+    :param place: file and line of the list of tasks; the result has the line of the task instead.
+    """
     reader = _Reader(content, place, name, TASK_READERS)
     # A list does not know the lines of its items: the first key of the task does.
     reader.place = place = reader.where(next(iter(reader.entry), ''))
