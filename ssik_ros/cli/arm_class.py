@@ -61,13 +61,15 @@ _CLASSES = {
 
 def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
     """
-    Return the class of a chain as the catalogue names it, and the near miss: the first class that the axes almost fit.
+    Return the class of a chain as the catalogue names it, and its near miss.
 
-    Without such a class, the second value is ``None``. A chain with a prismatic joint is ``prismatic``, other chains of
-    fewer than six joints are ``at_most_5r``. Other arms that fit no class are ``general_6r`` or ``general_7r``; seven
-    joints with a near miss are ``approximately_`` and the name of that class.
+    The classes for the number of joints are compared in their order, until one fits. The near miss is the first class
+    before that one that the axes almost fit; None without such a class. A chain with a prismatic joint is
+    ``prismatic``, other chains of fewer than six joints are ``at_most_5r``. Other arms that fit no class are
+    ``general_6r`` or ``general_7r``; seven joints with a near miss are ``approximately_`` and the name of that class.
 
     :param chain: at most seven joints.
+    :raises KeyError: for more than seven revolute joints.
     """
     n = len(chain.joint_names)
     if (chain.kinds == JointKind.PRISMATIC).any():
@@ -101,7 +103,8 @@ def _spread(geometry: AxisGeometry, joints: list[int]) -> float:
     """
     Return the largest distance [m] of some axes from their best common point.
 
-    The distance is infinite if two consecutive ones of these axes are parallel. ``joints`` are indices from 0.
+    The distance is infinite if two consecutive axes are parallel, or if the axes have no best common point. ``joints``
+    are indices from 0.
     """
     if any(geometry.sine(a, b) < CLASS_DEVIATION for a, b in pairwise(joints)):
         return math.inf

@@ -43,7 +43,10 @@ class AxisRelation:
 
 def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
     """
-    Return the relations of pairs and triples of neighbouring axes, without pairs that a triple covers.
+    Return the exact and near relations of pairs and triples of neighbouring axes, parallel axes before meeting ones.
+
+    A pair is left out if a triple with both of its joints has the same relation. An exact pair stays if the triple has
+    the relation only nearly.
 
     :param geometry: the axes of a chain.
     """

@@ -67,8 +67,8 @@ def write_library(arguments: argparse.Namespace) -> int:
     """
     Write a C library for one arm and return 0; write nothing and return 1 if no solver fits the chain or its limits.
 
-    :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded, a program is missing or the folder cannot be written.
+    :param arguments: the parsed arguments of ``ssik build --target c``.
+    :raises SsikError: when the arm cannot be loaded, a program or its self-test fails, or the folder cannot be written.
     """
     tools = _toolchain(arguments)
     chosen = choose_arm(arguments)
@@ -88,9 +88,10 @@ def write_library(arguments: argparse.Namespace) -> int:
 
 def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> toolchain.Kernels:
     """
-    Return the kernels of a C library, compiled with the constants of the arm, which is smaller and faster.
+    Return a function that makes the object file of the kernels for the C library of an arm.
 
-    With ``are_shared``, or if llvmlite is missing, return the kernels that serve all arms.
+    The file is compiled with the constants of the arm, which makes it smaller and faster. With ``are_shared``, or if
+    llvmlite is missing or too old, it is the shipped file that serves all arms.
     """
     if are_shared:
         return toolchain.kernels_of_all_arms(tools)
@@ -107,8 +108,8 @@ def write_generic_library(arguments: argparse.Namespace) -> int:
     """
     Write the C library for all arms, which reads the data of an arm from a file of :func:`write_blocks`; return 0.
 
-    :param arguments: the parsed arguments.
-    :raises SsikError: when a program is missing or the folder cannot be written.
+    :param arguments: the parsed arguments of ``ssik build --target libssik``.
+    :raises SsikError: when a program is missing or fails, or the folder cannot be written.
     """
     tools = _toolchain(arguments)
     made = library.generic_library(__version__)
@@ -121,7 +122,14 @@ def _write(
     kernels: toolchain.Kernels,
     arguments: argparse.Namespace,
 ) -> int:
-    """Write a library into its folder, run the self-test of a library for one arm, and return 0."""
+    """
+    Compile a library, write its folder, run the self-test of a library for one arm, and return 0.
+
+    :param made: contents of the library.
+    :param kernels: function that makes the object file of the kernels.
+    :raises InvalidOption: if a program or the self-test fails, or the folder cannot be written. Also if it exists and
+        ``--force`` is not given.
+    """
     path = arguments.out or Path(made.name)
     with library.new_folder(path, arguments.force) as folder:
         with _saying('Compiling the library') as say:
@@ -148,8 +156,9 @@ def write_blocks(arguments: argparse.Namespace) -> int:
     """
     Write the data file of an arm or a group for the generic C library; return 0, or 1 if no solver fits the arm.
 
-    :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded, a parameter is wrong, or the file cannot be written.
+    :param arguments: the parsed arguments of ``ssik build --blocks``.
+    :raises SsikError: when the arm cannot be loaded, a parameter is wrong, or the file cannot be written. Also when the
+        file exists and ``--force`` is not given.
     """
     chosen = choose_arm(arguments)
     tips = arguments.tips.split(',') if arguments.tips else ()

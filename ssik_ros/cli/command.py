@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 
 class Verb(NamedTuple):
-    """One verb of the command."""
+    """A verb of the command: its name and a summary for the help, in one line."""
 
     name: str
     summary: str
@@ -116,9 +116,10 @@ UNSIGNED = r'(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?'
 
 def main(argv: Sequence[str] | None = None) -> int:
     """
-    Run the command and return its exit code.
+    Run the command and return its exit code: 0 done, 1 no result, 2 wrong request, 130 interrupted.
 
-    Wrong options, ``--help`` and ``--version`` end the process by SystemExit instead.
+    If the reader of the output is closed, as by ``head``, the code is 1. Wrong options, ``--help`` and ``--version``
+    end the process by SystemExit instead.
 
     :param argv: arguments without the program's name; None means the arguments of the process.
     """
@@ -234,9 +235,9 @@ def _near_option(word: str, parser: argparse.ArgumentParser) -> str:
 
 def make_parser(chosen: str = '') -> argparse.ArgumentParser:
     """
-    Return the parser of the command; only the chosen verb has its arguments.
+    Return the parser of the command, with all verbs; only the chosen verb has its arguments.
 
-    :param chosen: the verb's name.
+    :param chosen: the verb's name; if it is empty, no verb has its arguments.
     """
     parser = _Parser(
         prog='ssik',

@@ -133,7 +133,11 @@ class Probe(NamedTuple):
 
 
 def examine_installation() -> list[Finding]:
-    """Check the installation and return the findings, dependencies first."""
+    """
+    Check the installation and return the findings, dependencies first.
+
+    Each package is imported in another process, all at the same time.
+    """
     wanted = {package.name: (package.module, package.pip, 'None') for package in NEEDED}
     wanted['library'] = (LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')
     wanted['rclpy'] = ('rclpy.utilities', 'rclpy', 'module.get_rmw_implementation_identifier()')
@@ -154,6 +158,8 @@ def examine_installation() -> list[Finding]:
 def probe(module: str, distribution: str = '', expression: str = 'None') -> Probe:
     """
     Import a module in a new Python process and return the report.
+
+    The report has an error if the import fails, takes longer than 60 s, or ends the process.
 
     :param module: name of the module.
     :param distribution: name for pip, for the version of a module without ``__version__``.
@@ -191,7 +197,7 @@ def _is_set(variable: str) -> bool:
 
 
 def _examine_python() -> Finding:
-    """Return a finding about the version of Python; a fault if it is too old."""
+    """Return a finding about the version of Python: FAULT if it is too old, else FINE."""
     shown = f'{platform.python_version()} ({sys.executable})'
     if sys.version_info >= OLDEST_PYTHON:
         return Finding(Level.FINE, 'Python', shown)
@@ -202,7 +208,13 @@ def _examine_python() -> Finding:
 
 
 def _examine_package(package: Package, report: Probe) -> Finding:
-    """Return a finding about a package: a fault if it does not load, a note if its version is not supported."""
+    """
+    Return a finding about a package: FAULT if it does not load, NOTE if its version is not supported, else FINE.
+
+    A version that cannot be read counts as supported. The version of coal is not checked, since pinocchio brings it.
+
+    :param report: result of importing the package in another process.
+    """
     bounds = _bounds().get(package.pip.lower(), '')
     if report.error:
         return Finding(Level.FAULT, package.name, report.error, _install(package, bounds))
@@ -215,7 +227,7 @@ def _examine_package(package: Package, report: Probe) -> Finding:
 
 
 def _examine_extra(extra: Extra) -> Finding:
-    """Return a finding about the packages of an extra: a note if one is missing; nothing is imported."""
+    """Return a finding about the packages of an extra: NOTE if one is missing, else FINE; nothing is imported."""
     where = f'extra {extra.name}'
     missing = [name for name in extra.modules if importlib.util.find_spec(name) is None]
     if missing:
@@ -235,7 +247,11 @@ def _bounds() -> dict[str, str]:
 
 
 def _is_within(version: str, bounds: str) -> bool:
-    """Return whether a version is within bounds such as ``<3,>=1.26``; true for an unreadable version."""
+    """
+    Return whether a version is within bounds such as ``<3,>=1.26``.
+
+    Only the bounds ``>=`` and ``<`` are compared. True for a version that does not begin with a number.
+    """
     numbers = _numbers(version)
     limits = (re.match(r'(>=|<)(.+)', bound) for bound in bounds.split(','))
     return not numbers or all(
@@ -244,7 +260,11 @@ def _is_within(version: str, bounds: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """Return the leading numbers of a version, without zeros at the end."""
+    """
+    Return the leading numbers of a version such as ``1.26.0`` as a list, without zeros at the end.
+
+    The list is empty if the version does not begin with a number.
+    """
     begin = re.match(r'\d+(\.\d+)*', version)
     numbers = [int(part) for part in begin[0].split('.')] if begin else []
     while len(numbers) > 1 and numbers[-1] == 0:
@@ -279,7 +299,11 @@ def _has_numpy_1() -> bool:
 
 
 def _examine_processor() -> Finding:
-    """Return a finding about the processor and the native library that suits it."""
+    """
+    Return a finding about the processor and the native library that suits it.
+
+    It is a NOTE if no library is made for this kind of machine, else FINE.
+    """
     machine = describe_machine()
     what = f'{machine.cpu}, {counted(machine.cores, "core")}'
     suited = targets.of_this_machine()
@@ -295,7 +319,13 @@ def _examine_processor() -> Finding:
 
 
 def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
-    """Yield a finding for each environment variable that changes the kernels."""
+    """
+    Yield a NOTE for each environment variable that is set and changes the kernels.
+
+    If numba compiles the kernels, a finding about numba follows.
+
+    :param probes: reports of imports by name of the package.
+    """
     if os.environ.get('SSIK_ROS_TARGET'):
         what = f'is set: the library for {os.environ["SSIK_ROS_TARGET"]} is loaded, whatever the processor'
         yield Finding(Level.NOTE, 'SSIK_ROS_TARGET', what, 'unset SSIK_ROS_TARGET')
@@ -309,7 +339,14 @@ def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
 
 
 def _examine_library(report: Probe) -> Finding:
-    """Return a finding about the native library: which one is loaded, and whether it fits the sources."""
+    """
+    Return a finding about the native library: which one is loaded, and whether it fits the sources.
+
+    If it does not load, this is a FAULT, or a NOTE if environment variables make the kernels run without it. It is also
+    a NOTE if a faster library is possible here, else FINE.
+
+    :param report: result of loading the library in another process.
+    """
     is_needed = not _is_set('NUMBA_DISABLE_JIT') and not _is_set('SSIK_ROS_JIT')
     level = Level.FAULT if is_needed else Level.NOTE
     if report.error:
@@ -338,7 +375,11 @@ def _rebuild(report: Probe) -> str:
 
 
 def _examine_ros(rclpy: Probe) -> Iterator[Finding]:
-    """Yield findings about ROS 2 and the packages that the node needs; all are notes, as other parts need no ROS."""
+    """
+    Yield findings about ROS 2 and the packages that the node needs: NOTE for missing ones, as other parts need no ROS.
+
+    :param rclpy: result of importing rclpy in another process.
+    """
     distribution = os.environ.get('ROS_DISTRO') or _distribution_of_wheels()
     if rclpy.error:
         what = f'rclpy: {rclpy.error}; only the node needs ROS'

@@ -22,7 +22,7 @@ TRAJECTORY = ('.yaml', '.yml')
 
 def check_output(file: Path) -> None:
     """
-    Check a file for the path before the plan is made, which may take long.
+    Check that a path can be written to a file; the command calls this before the plan, which may take long.
 
     :param file: the file.
     :raises InvalidOption: for an unknown file ending, and for a folder that does not exist.
@@ -36,7 +36,7 @@ def check_plot(file: Path, name: str) -> Path:
 
     :param file: the file, or a folder.
     :param name: name of the path.
-    :raises InvalidOption: as :func:`check_output`.
+    :raises InvalidOption: for an unknown file ending, and for a folder that does not exist.
     """
     if file.is_dir():
         plain = ''.join(letter if letter.isalnum() or letter in '-_' else '_' for letter in name)

@@ -74,8 +74,12 @@ def choose_group(arguments: argparse.Namespace) -> ChosenGroup:
     """
     Return the robot and the group that the options name.
 
+    The group is the one of ``--group``, or the chain of ``--base`` and ``--tip``. Without these options it is the only
+    planning group that looks like an arm. If the robot has no planning groups, it is the arm of the catalogue entry, or
+    the longest chain.
+
     :param arguments: the parsed arguments.
-    :raises SsikError: when the robot cannot be loaded, or several groups are possible.
+    :raises SsikError: when the robot cannot be loaded, the group does not exist, or several groups are possible.
     """
     loaded = _load(arguments)
     if arguments.group is not None:
@@ -123,7 +127,10 @@ def load_chosen(arguments: argparse.Namespace) -> RobotModel:
 
 def read_word(arguments: argparse.Namespace) -> None:
     """
-    Move a robot argument that is not a file to the option for names of robots or of MoveIt packages.
+    Store the argument ROBOT as ``--robot`` or ``--moveit-config`` if it is a name or a package, not a file.
+
+    A folder with a subfolder ``config`` is a MoveIt package; a word without a folder and without the ending of a URDF
+    is a name.
 
     :param arguments: the parsed arguments, which are changed.
     """
@@ -137,14 +144,24 @@ def read_word(arguments: argparse.Namespace) -> None:
 
 
 def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGroup:
-    """Return the group of ``--group``; refuse ``--base`` and ``--tip`` with it."""
+    """
+    Return the robot with the planning group of ``--group``.
+
+    :raises InvalidOption: if ``--base`` or ``--tip`` is given, too.
+    :raises GroupNotFound: if the robot does not have the group.
+    """
     if arguments.base is not None or arguments.tip is not None:
         raise InvalidOption('Name the joints by --group, or by --base and --tip; not by both.')
     return ChosenGroup(robot, robot.group(arguments.group))
 
 
 def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> ChosenGroup:
-    """Return the group between two links: the SRDF's with the same joints and tips, or a new one."""
+    """
+    Return the robot with the group between two links: the SRDF's with the same joints and tips, or a new one.
+
+    :param base, tip: names of the links; None to find them, as :func:`find_ends` does.
+    :raises ModelError: for an unknown link, and if several chains are possible.
+    """
     between = robot.group_from_links(*find_ends(robot, base, tip))
     same = (
         group

@@ -35,11 +35,9 @@ def add_pose_options(
     targets: argparse._ArgumentGroup, frame: str, *, is_needed: bool, after_xyz: str
 ) -> argparse._MutuallyExclusiveGroup:
     """
-    Add --pose, --xyz and the like, which need no robot; return their group, of which one may be given.
+    Add --pose, --xyz and the like, which need no robot; return the group of options of which one may be given.
 
-    For the rest see :func:`add_target_options`.
-
-    :param targets: group of options.
+    :param targets: group of options that gets them.
     :param frame: frame of the target, for the help.
     :param is_needed: whether one must be given.
     :param after_xyz: end of the help of ``--xyz``: the meaning of a position without an orientation.

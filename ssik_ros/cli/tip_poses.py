@@ -1,4 +1,4 @@
-"""Poses of the tips of a group, by forward kinematics in plain numpy, independent of the solvers."""
+"""Poses of the tips of a group in its base frame, to check solutions: the solvers use other kernels."""
 
 import numpy as np
 

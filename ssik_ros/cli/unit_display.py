@@ -51,8 +51,8 @@ class UnitDisplay:
         """
         Show the progress of this run, and keep it in the attribute ``last``.
 
-        :param progress: numbers of units and cells that this run has done.
-        :param units: number of units that this run has to do, above zero.
+        :param progress: numbers of units and cells that this run has done, at least one unit.
+        :param units: number of units that this run has to do.
         """
         self.last = progress
         now = time.monotonic()

@@ -116,7 +116,12 @@ def _print(report: BenchmarkReport) -> None:
 
 
 def _prepare(arguments: argparse.Namespace) -> list[BenchmarkSession]:
-    """Return the prepared benchmark of each configuration; an error in one shows before the first benchmark runs."""
+    """
+    Return the prepared benchmark of each configuration; all are prepared before the first one runs.
+
+    :raises ConfigError: for two configurations of the same name.
+    :raises InvalidOption: for ``--goals`` with several configurations.
+    """
     configs = [_configure(name, arguments) for name in arguments.configs]
     names = [config.name for config in configs]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -161,7 +166,11 @@ def _progress(label: str) -> Iterator[Progress | None]:
 def _folder(
     arguments: argparse.Namespace, sessions: list[BenchmarkSession], report: BenchmarkReport
 ) -> Path:
-    """Return the folder of one benchmark: a subfolder of the output if there are several."""
+    """
+    Return the folder for the results of one benchmark.
+
+    It is the folder of ``--output``, or its subfolder with the name of the benchmark if there are several sessions.
+    """
     output: Path = arguments.output
     return output if len(sessions) == 1 else output / report.config.name
 
@@ -176,7 +185,7 @@ def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plo
 
 
 def _write_together(reports: list[BenchmarkReport], arguments: argparse.Namespace) -> None:
-    """Write the summaries of all robots in one file, and the grid of plots."""
+    """Write the grid of plots, and with several robots the summaries of all in one file each of JSON and Markdown."""
     if len(reports) > 1:
         write_atomically(arguments.output / 'summary.json', make_json(reports))
         write_atomically(arguments.output / 'summary.md', make_markdown(reports))

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Call the service and print the response; return 1 if the response has an error code, else 0.
+    Call the service and print the response; return 1 if its error code is another one than success, else 0.
+
+    A response without an error code counts as a success.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when ROS or the service is missing, or the request is wrong.
@@ -67,7 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of the request, from the YAML or from the options of a pose."""
+    """
+    Return the fields of the request, from the YAML or from the options of a pose.
+
+    :raises InvalidOption: for a YAML that is not a mapping, and for both kinds of a request. Also for a group without a
+        pose, a pose without a group, or a position without an orientation.
+    """
     values = parse_yaml(arguments.request, 'the request') or {}
     if not isinstance(values, dict):
         raise InvalidOption(f'The request takes fields by name, not {values!r}.')

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print class, reason and statistics of an arm; return 0, or 1 if it has no closed form.
+    Print class, reason and statistics of an arm; return 0, or 1 and print only the reason if it has no closed form.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded.

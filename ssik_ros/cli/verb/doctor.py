@@ -91,7 +91,8 @@ def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> l
     """
     Check the files of a robot, or of a MoveIt package, against each other; return the findings.
 
-    ``given`` has the files of the command line by field name; they replace files of the package.
+    :param given: files of the command line by field name, which replace files of the package.
+    :raises SsikError: when the package is not found, or options do not fit a URDF.
     """
     from ssik_ros.model.description_files import find_moveit_config
     from ssik_ros.server.checkup import examine, heard, RobotFiles

@@ -63,7 +63,9 @@ class _PlannedPath:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Plan a joint path, print it and write its files; return 0 for a path, 1 without a path.
+    Plan a joint path, print it and write its files; return 0 for a path through all waypoints, else 1.
+
+    If the plan fails, the output file has its longest connected piece.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the file, the robot or a setting is wrong.
@@ -88,7 +90,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_problem(arguments: argparse.Namespace) -> PathProblem:
-    """Return the problem in a YAML file, or one made of a robot and a file of waypoints."""
+    """
+    Return the problem of the command line: read from a YAML file, or made of a robot and a file of waypoints.
+
+    If only one file is given, it is moved from ``arguments.path`` to ``arguments.file``.
+
+    :raises InvalidOption: without a file; for waypoints (.csv) without a robot; for options of a robot with a YAML
+        file.
+    """
     if arguments.file is None:
         arguments.path, arguments.file = None, arguments.path
     if arguments.file is None:

@@ -63,7 +63,7 @@ class _Choice:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Find places and print the best; return 0 if one reaches all tasks, else 1.
+    Find places and print them, the best choice of robots first; return 0 if its best place reaches all tasks, else 1.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the file, a robot or a setting is wrong.

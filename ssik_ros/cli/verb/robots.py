@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print every shipped robot with its groups; return 0.
+    Print every shipped robot with its groups, and with ``--all`` the arms of the catalogue; return 0.
 
     :param arguments: the parsed arguments.
     """

@@ -98,7 +98,14 @@ def _solve(
     seed: FloatArray | None,
     arguments: argparse.Namespace,
 ) -> SolveReport:
-    """Warm up the solver, solve once, and return the report with the time of the solve."""
+    """
+    Warm up the solver, solve once, and return the report with the time of the solve.
+
+    If a failed search reports no nearest state, the solver is called again for this state, which is not timed.
+
+    :param targets: (t, 4, 4) target poses of the tips in the base frame.
+    :param seed: (n,) in the group's joint order; None for the default seed.
+    """
     order = joint_order(oracle.group, solver)
     solver.warm_up()
     request = SolveRequest(
@@ -125,7 +132,11 @@ def _solve(
 def _make_solver(
     arguments: argparse.Namespace, kinematics: GroupKinematics, chosen: ChosenGroup
 ) -> IkSolver:
-    """Return the solver of the kinematics file, with the changes of the command line."""
+    """
+    Return the solver of the kinematics file, with the changes of the command line.
+
+    :raises SsikError: for an unknown solver, a wrong parameter, or a group that the solver refuses.
+    """
     spec = solver_spec(arguments.solver or kinematics.solver)
     given = read_parameters(arguments.param)
     changes = solver_schema(spec).check(given, spec.parameter_aliases, '--param')

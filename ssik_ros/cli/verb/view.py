@@ -88,7 +88,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Write a picture, or serve the page until Ctrl+C; return 1 if a picture shows no solution, else 0.
+    Write a picture, film or HTML file, or serve the page until Ctrl+C.
+
+    Return 1 if the picture, film or file shows no solution, else 0. With ``--ros``, the process becomes the node
+    ``ik_view``.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded, viser or ROS is missing, or the port is taken.
@@ -128,13 +131,14 @@ def begin(
     arguments: argparse.Namespace,
 ) -> tuple[PostureSession, Extras, dict[str, FloatArray] | None]:
     """
-    Open the session for the command line; return it with its extras, and the target poses by tip, or None.
+    Open the session for the command line; return (session, extras of the page, target pose (4, 4) of each tip).
 
-    The session is solved for these targets at once. If the page is recorded, the session stays at its start, so that
-    the recording shows the motion to the targets.
+    Without a target, None replaces the poses. The session is solved for the targets at once. If the page is recorded,
+    the session stays at its start, so that the recording shows the motion to the targets.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: as :func:`open_session`, and for a target of a robot without a planning group.
+    :raises SsikError: when a file cannot be read or does not fit the robot, and for a target of a robot without a
+        planning group.
     """
     session, extras = open_session(arguments)
     targets = _read_targets(arguments, session)
@@ -203,7 +207,11 @@ def _attach(arguments: argparse.Namespace) -> int:
 
 
 def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | bool]:
-    """Return the node's parameters for the options; options that are not given are left out."""
+    """
+    Return the node's parameters for the options; options that are not given are left out.
+
+    :raises InvalidOption: if the options name several robots.
+    """
     read_word(arguments)
     names = ('path', 'urdf', 'robot', 'moveit_config')
     if sum(getattr(arguments, name) is not None for name in names) > 1:
