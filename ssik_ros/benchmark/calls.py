@@ -72,7 +72,9 @@ def time_calls(
     solver: IkSolver, requests: Sequence[SolveRequest], progress: Callable[[int], None]
 ) -> list[Call]:
     """
-    Call a solver once for each request, and return the timed calls; garbage collection is off meanwhile.
+    Call a solver once for each request in turn, and return the timed calls; garbage collection is off meanwhile.
+
+    Exceptions of the solver are stored in its calls.
 
     :param solver: the solver; of a :class:`RemoteSolver` only ``call`` is timed.
     :param requests: the requests.
@@ -95,9 +97,12 @@ def time_call(
     """
     Time one call of a solver, and return it with its result, or with the text of an exception that it raised.
 
+    A result of another type than IkResult counts as an exception.
+
     :param solve: the function to time.
     :param message: its argument.
-    :param remote: reads the response afterwards, without being timed; None for a solver in this process.
+    :param remote: reads the response afterwards, without being timed; its exceptions pass through. None for a solver in
+        this process.
     """
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()
     try:

@@ -125,6 +125,8 @@ def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
     """
     Return the requests of a goals file that :func:`write_goals` wrote.
 
+    The target poses are computed from the goal states anew; stored poses must agree with them.
+
     :param path: the file.
     :param oracle: the group of the requests.
     :raises DescriptionNotFound: if the file does not exist or cannot be read.
@@ -192,7 +194,11 @@ def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: P
 
 
 def _compare_poses(trials: list[dict[str, Any]], cases: BenchmarkCases, path: Path) -> None:
-    """Raise ConfigError if a stored pose differs from the pose of its goal state, because the file is for another robot."""
+    """
+    Raise ConfigError if a stored pose differs from the pose of its goal state by more than 1e-6 [m or rad].
+
+    The file is then for another robot. Trials without stored poses are not compared.
+    """
     for trial, targets in zip(trials, cases.targets):
         for stored, target in zip(trial.get('poses', ()), targets):
             distance, angle = ReferenceKinematics.pose_errors(pose_of_numbers(*stored), target)

@@ -42,7 +42,11 @@ BEYOND = (1.15, 1.5)
 
 
 class Kind(str, Enum):
-    """Kinds of requests in a trial: seed anywhere, seed near a solution, pose out of reach, several solutions wanted."""
+    """
+    Kinds of requests in a trial: seed anywhere, seed near a solution, pose out of reach, several solutions wanted.
+
+    A pose out of reach is farther away than any of many random postures; that it is unreachable is not proved.
+    """
 
     ANYWHERE = 'seed anywhere'
     NEAR = 'seed near'
@@ -151,9 +155,10 @@ class TrialRequests:
 
     def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """
-        Return the next ``count`` requests of a kind.
+        Return the next ``count`` random requests of a kind.
 
-        Each kind has a random sequence that does not depend on the other kinds.
+        The poses are poses of random postures within the limits; for OUT_OF_REACH they are moved beyond the reach of
+        such postures. Each kind has a random sequence that does not depend on the other kinds.
 
         :param kind: the kind.
         :param count: number of requests.
@@ -222,8 +227,8 @@ def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[Tr
     """
     Yield blocks (kind, requests), in rounds of one block for each kind.
 
-    Together there are ``samples`` requests of the kind ANYWHERE. The others are as many as BLOCKS has for them in
-    proportion.
+    Together there are ``samples`` requests of the kind ANYWHERE. The others are in the proportion of BLOCKS to them, at
+    least one in each round.
     """
     full = BLOCKS[Kind.ANYWHERE]
     for first in range(0, samples, full):
@@ -304,7 +309,8 @@ class _Runner:
         """
         Return a result with its number of correct solutions and a verdict by independent kinematics.
 
-        The verdict is VERIFIED only if all solutions are correct, otherwise the error of the first wrong one.
+        The verdict is NO_SOLUTION if the solver reports a failure. It is VERIFIED only if all solutions are correct,
+        otherwise the error of the first wrong one. A success without a vector is NOT_FINITE.
         """
         if not result.solved:
             return CheckedResult(TrialVerdict.NO_SOLUTION, time_us, 0, np.nan, result.cause.name)
@@ -322,7 +328,7 @@ class _Runner:
 
 def _keep_common(entrants: Sequence[Entrant]) -> None:
     """
-    Shorten the results of all entrants to the requests that every entrant got.
+    Shorten the results of all entrants, in place, to the requests that every entrant got.
 
     Requests out of reach are dropped, too, if any solver reached the pose.
     """

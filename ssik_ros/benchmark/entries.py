@@ -41,8 +41,8 @@ def find_kinematics_folder(config: BenchmarkConfig) -> Path:
     """
     Return the folder ``config`` that holds the kinematics files of the solvers.
 
-    It is in the package that the configuration names. If this package has no such folder, it is in the package of the
-    robot, see :func:`find_robot_files`.
+    It is in the package that the configuration names. If this package has no such folder, it is in the package that
+    :func:`find_robot_files` uses for the robot, whether the folder exists or not.
 
     :param config: the configuration.
     :raises DescriptionNotFound: if the package is not found.

@@ -88,8 +88,8 @@ class GroupOracle:
         """
         Check a solution against targets, tolerance and limits, and return the verdict with the errors.
 
-        A solution outside both limits and tolerance gets the verdict OUTSIDE_LIMITS. A vector of another size, or one
-        that is not finite, gets NOT_FINITE.
+        The verdict is VERIFIED, OUTSIDE_TOLERANCE, or OUTSIDE_LIMITS, also if the solution is outside both. A vector of
+        another size, or one that is not finite, gets NOT_FINITE, and its errors are NaN.
 
         :param positions: joint vector of the group to check.
         :param targets: (t, 4, 4) target poses of the tips in the base frame.

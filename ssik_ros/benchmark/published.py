@@ -50,7 +50,7 @@ PUBLISHED: tuple[PublishedFigure, ...] = (
 
 def published_for(robot_name: str, group: JointGroup) -> tuple[PublishedFigure, ...]:
     """
-    Return the published results for a robot.
+    Return the published results for a robot, by the part of its name that they are listed under, such as ``panda``.
 
     There are none if the name is unknown, or if no group of the published robot has the same limits as the measured
     group.

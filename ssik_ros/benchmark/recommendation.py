@@ -1,9 +1,9 @@
 """
 Choose the solver to write into a kinematics.yaml after a trial, with reasons.
 
-Solvers with a wrong solution are left out. Of the others, only those count that reached as many poses as the best
-solver, or at most two in a thousand less. The fastest of these is recommended. ``ssik_ros/Auto``, which chooses a
-method for each request, is recommended instead if it takes little more time.
+Solvers with a wrong solution are left out. Of the others, only those count that reached nearly as many poses as the
+best solver. They may lack one pose, or two in a thousand. The fastest of these is recommended. ``ssik_ros/Auto``, which
+chooses a method for each request, is recommended instead if it takes little more time.
 """
 
 from collections import Counter
@@ -127,7 +127,7 @@ def recommend(comparison: Comparison) -> Recommendation | None:
     """
     Return the recommended solver with reasons, by the rule that the module describes.
 
-    None if every solver returned a wrong solution or reached no pose.
+    None if no solver took part, or if every solver returned a wrong solution or reached no pose.
 
     :param comparison: the results of a trial.
     """

@@ -57,6 +57,9 @@ class BenchmarkSession:
         """
         Run every solver on all requests, and return the report.
 
+        A solver that cannot be made is in the report with the reason; an exception of a call is the verdict of its
+        trial.
+
         :param progress: called every ``ik_iteration_display_step`` trials with label, trials done, and trials in all.
         :param makers: functions that make a solver, by its label; other solvers are made in this process.
         """
@@ -161,7 +164,9 @@ class BenchmarkSession:
         """
         Return a record for each call; solutions that the solver claims are checked by independent kinematics.
 
-        :param order: as for :meth:`_requests`.
+        For a failure, the errors in the record are the ones of the solver's best state.
+
+        :param order: (n,) index in the group of each joint position of the solver.
         :param tolerance: bound of the norm of position [m] and orientation error [rad].
         :param position_only: whether only position errors count.
         """
@@ -195,7 +200,11 @@ class BenchmarkSession:
 
 
 def _options(kinematics: GroupKinematics) -> Mapping[str, Any]:
-    """Return the options of a solver by name, defaults included; empty for a solver of another package."""
+    """
+    Return the options of a solver by name, defaults included; empty for a solver of another package.
+
+    :raises SsikError: for an unknown solver or a wrong parameter.
+    """
     if kinematics.is_foreign:
         return {}
     return dataclasses.asdict(make_options(solver_spec(kinematics.solver), kinematics.parameters))
@@ -215,7 +224,7 @@ def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: Solver
     """
     Make a solver by ``maker`` and warm it up.
 
-    :raises SolverError: for any unexpected exception of the warm-up.
+    :raises SsikError: if the solver cannot be made for the group; a SolverError for other exceptions of the warm-up.
     """
     solver = maker(kinematics, oracle)
     try:

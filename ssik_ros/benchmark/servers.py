@@ -33,6 +33,7 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
     :param config: the configuration.
     :param live_robot: whether servers take the robot from ROS topics instead of the configuration's files.
     :raises DescriptionNotFound: if a file does not exist.
+    :raises UnknownGroup: if a kinematics file does not have the group.
     :raises InvalidOption: if the configuration has no solver of this package.
     """
     folder = find_kinematics_folder(config)
@@ -71,9 +72,10 @@ def _text(path: Path | None) -> str:
 
 def namespace_of(label: str) -> str:
     """
-    Return a label as a valid ROS name: other characters than letters and digits become underscores.
+    Return a label as a valid ROS name of letters, digits and underscores.
 
-    A name that would be empty or begin with a digit gets the prefix ``solver_``.
+    Each run of other characters becomes one underscore, and is removed at both ends. A name that would be empty or
+    begin with a digit gets the prefix ``solver_``.
 
     :param label: label of a solver.
     """

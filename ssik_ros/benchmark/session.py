@@ -31,7 +31,7 @@ SUMMARY_FILE = 'summary.json'
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRobot:
-    """A robot and its group to run a benchmark on, with the source of the robot's description."""
+    """A robot and its group to run a benchmark on, with its full state and the source of the robot's description."""
 
     robot: RobotModel
     group: JointGroup
@@ -48,12 +48,13 @@ def prepare_benchmark(
     Load robot, solver parameters and requests, and return a benchmark that is ready to run.
 
     :param config: the configuration.
-    :param goals: a goals file with the requests; None for random requests.
+    :param goals: a goals file, of which the first ``sample_size`` requests are used; None for random requests.
     :param about: robot and group to use; None for the ones that the configuration names.
     :raises DescriptionNotFound: if the robot, a kinematics file or the goals file does not exist.
     :raises GroupNotFound: if the robot does not have the group.
     :raises UnknownGroup: if a kinematics file does not have the group.
     :raises ConfigError: if a file is malformed.
+    :raises InvalidLimits: without a goals file, if a translation of the group lacks a limit.
     """
     if about is None:
         about = load_configured_robot(config)

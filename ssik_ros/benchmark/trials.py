@@ -134,7 +134,12 @@ def write_csv(run: SolverRun, path: Path) -> None:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as the text of a CSV cell: empty for None, true or false, numbers with nine digits."""
+    """
+    Return a value as the text of a CSV cell.
+
+    It is empty for None, ``true`` or ``false`` for a bool, nine significant digits for a float, and the value of an
+    enum.
+    """
     if value is None:
         return ''
     if isinstance(value, bool):
