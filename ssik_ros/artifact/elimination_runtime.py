@@ -16,10 +16,12 @@ def eliminate(*request: Any) -> int:
     """
     Solve one pose by elimination; return the number of solutions, -1 if the pose is not rigid.
 
-    The solutions are written into the first array, as :func:`general_search.search` does.
+    Each row of the first array gets a solution: n joint values and three errors. The last error is the Frobenius norm
+    of FK - T.
 
-    :param request: rows, counters, ints, reals, samples, target, reference, options, work, as for the search in closed
-        form; ``reals`` ends with the constants of the elimination. ``reference`` is the seed.
+    :param request: nine arguments, as for the search in closed form. They are rows (out), counters (out), ints, reals,
+        samples of the held joint, target (4, 4), seed (n,), options, work. ``reals`` ends with the constants of the
+        elimination.
     """
     ints, reals = request[2:4]
     # A copy: with a held joint, the search overwrites the constants for its present value.

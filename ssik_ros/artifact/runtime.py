@@ -45,8 +45,9 @@ def solve_pose(
     """
     Return the solutions of a pose T: (joint vector (n,), Frobenius norm of FK - T) each, sorted only with a seed.
 
-    Without a held joint, these are all solutions; with one, all at its values of :func:`held_values`, so that an empty
-    list does not prove that no solution exists. The list is also empty if an element of T is larger than 1e9.
+    Without a held joint and with axes that fit the closed form exactly, these are all solutions, unless the pose is
+    nearly singular. With a held joint, they are the solutions at its values of :func:`held_values`. In all other cases
+    an empty list does not prove that no solution exists. The list is also empty if an element of T is beyond +-1e9.
 
     :param plan: plan of the arm.
     :param find: the search function.

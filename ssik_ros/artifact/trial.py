@@ -71,7 +71,8 @@ class TrialReport:
         """
         Return whether the module passed all trials, so that it may be written.
 
-        It must solve every pose exactly, within limits where they count, with the same solutions as this package.
+        It must solve every pose within 1e-9, with the same solutions as this package. In trials that respect limits,
+        its solutions must be within the limits.
         """
         is_right = self.worst <= TRIAL_ERROR and not self.different and not self.outside
         is_right = is_right and not self.raised
@@ -94,6 +95,8 @@ def load_module(text: str, name: str = 'artifact') -> Any:
     """
     Execute the text of a module, and return it as a Python module.
 
+    Errors of the text pass through, such as a SyntaxError.
+
     :param text: text of the module.
     :param name: name of the module.
     """
@@ -104,9 +107,9 @@ def load_module(text: str, name: str = 'artifact') -> Any:
 
 def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
     """
-    Return a function that computes the tip pose (4, 4) of a joint vector (n,) by pinocchio.
+    Return a function that computes the tip pose (4, 4) in the base of a joint vector (n,) by pinocchio.
 
-    It is independent of this package's kinematics.
+    It is independent of this package's kinematics. Joints outside the chain have their default positions.
 
     :param robot: the robot.
     :param chain: its chain, whose base and tip are used.
@@ -127,7 +130,7 @@ def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) 
     """
     Test a module with random poses: ``count`` of postures within limits, and ``count`` of postures in (-pi, pi].
 
-    An error of the module is reported, not raised.
+    An error of the module is reported, not raised; it counts as a failed trial.
 
     :param module: the loaded module.
     :param subject: the arm for which it was made.

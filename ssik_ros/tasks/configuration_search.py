@@ -50,7 +50,7 @@ class SearchOptions:
     max_time: float | None = None
     """Time budget [s]; None means 0.2, or no limit if ``max_samples`` is given."""
     max_samples: int | None = None
-    """Most starts; the result is then the same every time."""
+    """Most starts; without ``max_time`` the result is then the same every time."""
     p_metric: Sequence[float] = (1.0, 1.0, 1.0, 0.1)
     """Weights of x, y, z and the angle in distances of tips; only constrained rows count."""
     c_metric: Sequence[float] | None = None

@@ -191,7 +191,9 @@ def load(
     functions: Functions | None = None,
 ) -> None:
     """
-    Fill an empty environment from a document; if the document is refused, the environment is empty afterwards.
+    Fill an empty environment from a document; if the document is refused, the environment has no objects afterwards.
+
+    Its name and priority may then be the document's.
 
     :param source: the bytes of a document, or the path of its file.
     :param functions: the functions that the document may name, by 'module:name' as the document writes it.

@@ -169,7 +169,11 @@ class RobotScene:
         return self._items[name]
 
     def structure(self) -> Sequence[SceneItem]:
-        """Return all links, joints and added frames, each after its parent."""
+        """
+        Return all links, joints and added frames.
+
+        Each comes after its parent, unless a frame was moved to a parent that was added after it.
+        """
         return tuple(self._items.values())
 
     def joint_positions(self) -> Positions:
@@ -178,12 +182,14 @@ class RobotScene:
 
     def set_frame(self, name: str, pose: ArrayLike, parent: str | None = None) -> None:
         """
-        Add or move a frame that is not part of the robot.
+        Add a frame, or move a frame that was added before.
 
+        :param name: name of the frame. A link of the robot with this name is replaced by the frame.
         :param pose: in the parent: 7 or 12 numbers, or a matrix.
         :param parent: name of the frame that carries this frame; None for the world.
         :raises ModelError: if ``name`` is a joint, or if the frame would carry its parent.
         :raises FrameNotFound: for an unknown parent.
+        :raises InvalidTarget: if the pose is not a finite rigid transform.
         """
         check_kind('name', name, str, 'a text')
         if name in self._items and self._items[name].joint is not None:

@@ -199,13 +199,14 @@ def find_arm(
     Return a planning group with the solvers that the C library runs for it.
 
     :param robot, group: the robot and its planning group.
-    :param samples: number of values of the held joint for which a pose of seven joints is solved, 1 to 64.
-        Only ``ssik_ros/Auto`` reads it; a closed form that is the solver itself has its own number.
+    :param samples: number of values of the held joint for which a pose of seven joints is solved, 1 to 64. Only
+        ``ssik_ros/Auto`` reads it; a closed form that is the solver itself has its own number.
     :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
     :raises InvalidOption: for too few or too many samples.
     :raises InvalidParameter: for parameters that the solver refuses.
-    :raises TopologyMismatch: if the C library cannot run the solver, or a variable does not belong to one joint of the
-        group.
+    :raises UnknownSolver: for a solver that is not registered.
+    :raises TopologyMismatch: if the solver does not fit the group or the C library cannot run it. Also if a variable
+        does not belong to one joint of the group.
     """
     if not 1 <= samples <= image_rules.MOST_SAMPLES:
         most = image_rules.MOST_SAMPLES
@@ -326,12 +327,12 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
     """
     Return a group whose tips are the given links, if each link is rigidly fixed to its tip.
 
-    MoveIt names the last link of every group as its tip. If a group branches and such a link is not fixed to the tip of
-    the group, the group is returned unchanged. A log message says so.
+    MoveIt names the last link of every group as its tip. If a group branches and one such link is named that is not
+    fixed to the tip of the group, the group is returned unchanged. A log message says so.
 
     :param robot, group: the robot and its planning group.
     :param named: links, in the order of the tips of the group; if there are none, the group is returned unchanged.
-    :raises ModelError: for a link that is not fixed to its tip, and for another number of links.
+    :raises ModelError: for other links that are not fixed to their tips, and for another number of links.
     """
     names, tips = tuple(name.removeprefix('/') for name in named), group.tips
     if not names:
@@ -357,9 +358,9 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
 
 def _pack_search(arm: Arm) -> IntArray:
     """
-    Return the words of the image's section SEARCH: the search of an arm without its workspace.
+    Return the words of the image's section SEARCH: sizes, integers, real numbers and options of the search of an arm.
 
-    Zeros for the caller's clock follow its integers.
+    Zeros for the caller's clock follow the integers. The workspace of the search is left out.
     """
     arrays = SingleArrays(arm.problem, arm.options, arm.search.start)
     whole = arrays.block.view(np.int64)

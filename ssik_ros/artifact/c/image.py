@@ -75,7 +75,7 @@ def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> I
     :param numbers: result of :func:`complete`.
     :param parts: the words of each section except NUMBERS.
     :param kernels: digest of the kernels that will read the image.
-    :raises ModelError: for a section that breaks a rule; names the section and the word.
+    :raises ModelError: for a section that breaks a rule; the message names the section, and the word if there is one.
     """
     sections = {'NUMBERS': np.array(list(numbers.values()), dtype=np.int64), **parts}
     check(sections)
@@ -89,7 +89,7 @@ def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> I
 
 
 def split(words: IntArray) -> dict[str, IntArray]:
-    """Return the sections of an image, as views of its words, by name."""
+    """Return the sections of an image, as views of its words, by name; the image is not checked."""
     table = words[HEAD : HEAD + 2 * len(SECTIONS)].reshape(-1, 2).tolist()
     rows = zip(SECTIONS, table, strict=True)
     return {name: words[begin : begin + size] for name, (begin, size) in rows}
@@ -97,10 +97,10 @@ def split(words: IntArray) -> dict[str, IntArray]:
 
 def check(sections: dict[str, IntArray]) -> None:
     """
-    Check that all sections of an image keep their rules.
+    Check that all sections of an image keep their rules; return without a result if they do.
 
     :param sections: words of each section by name.
-    :raises ModelError: for a section that breaks a rule; names the section and the word.
+    :raises ModelError: for a section that breaks a rule; the message names the section, and the word if there is one.
     """
     numbers: dict[str, int] = {}
     for name, rules in SECTIONS.items():

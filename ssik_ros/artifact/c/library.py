@@ -197,6 +197,8 @@ def build(
     """
     Compile a library and write its folder.
 
+    After an error the folder is incomplete; :func:`new_folder` removes it then.
+
     :param library: contents of the library.
     :param tools: compiler, archiver and other programs.
     :param kernels: function that makes the object file of the kernels, given the symbols that are called.

@@ -42,6 +42,8 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
     """
     Return random poses with their solutions; both the closed form, if there is one, and the plain solver solve each.
 
+    Every call returns the same poses for an arm.
+
     :param arm: the arm.
     :param count: number of poses.
     :raises InvalidLimits: if fewer than ``count`` of 4 ``count`` random poses are solved.

@@ -192,7 +192,7 @@ def kernels_of_one_arm(
     """
 
     def make(wanted: set[str]) -> bytes:
-        """Return the object file of the kernels with the symbols ``wanted``."""
+        """Compile and return the object file of the kernels that has the symbols ``wanted``."""
         report('put the constants of the arm into the kernels; takes 5 to 30 s')
         return freeze.freeze(tools.target, wanted, constants)
 
