@@ -237,7 +237,10 @@ class PortableSources:
         """
         Yield the edits within a syntax tree: new names, removed branches, shortened docstrings.
 
-        Definitions that it needs are collected on the way.
+        An edit is (index of the first byte to replace, index after the last one, new text). Definitions that the tree
+        needs are collected on the way.
+
+        :param scope: the names that are valid at the tree.
         """
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
@@ -321,7 +324,7 @@ class PortableSources:
         """
         Yield the edits of an ``if`` statement.
 
-        If the value of its condition is known, only the branch that runs is kept.
+        If the value of its condition is known before the function runs, only the branch that runs is kept.
         """
         verdict = self._evaluate(scope, node.test)
         if verdict is not _UNKNOWN:
@@ -345,11 +348,12 @@ class PortableSources:
 
     def _chosen(self, scope: _Scope, node: ast.If, verdict: bool, column: int) -> str:
         """
-        Return the edited text of the branch of an ``if`` that runs, indented to a column.
+        Return the edited text of the branch of an ``if`` that runs, its lines moved to a column.
 
         If this branch is missing, the text is ``pass``.
 
         :param verdict: value of the condition.
+        :param column: column at which the branch begins in the text.
         """
         branch = node.body if verdict else node.orelse
         if not branch:
@@ -424,7 +428,13 @@ def _read_module(name: str) -> _Module:
 
 
 def _made_sources(name: str) -> str:
-    """Return the sources of the functions and constants that a module makes from its layouts of memory, as one text."""
+    """
+    Return the sources of the functions and constants that a module makes from its layouts of memory, as one text.
+
+    The module is imported. The text is empty if it has no layouts.
+
+    :param name: full name of the module.
+    """
     made = vars(importlib.import_module(name)).values()
     texts = [
         text for layout in made if isinstance(layout, Memory) for text in layout.sources.values()

@@ -178,6 +178,8 @@ def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: P
     """
     Return the joint vectors (m, n) that all trials of a goals file have under a key, ``goal`` or ``seed``.
 
+    :param oracle: the group, which has n joint values.
+    :param path: the file, for messages.
     :raises ConfigError: if a vector is missing, has another size or is not finite, or if there are no trials.
     """
     shape = (len(trials), oracle.group.variable_count)

@@ -268,7 +268,10 @@ class _Runner:
         """
         Solve the requests of a block until the clock reaches ``stop``; check the results and store them in the entrant.
 
-        Before, one request is solved that does not count, except for the kind SEVERAL.
+        Before, one request is solved that does not count, except for the kind SEVERAL. A failure of the solver ends the
+        block.
+
+        :param stop: time of ``clock`` after which no request is sent [s].
         """
         done: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:

@@ -134,6 +134,7 @@ def _draw_boxes(
 
     :param data: values of each solver; without values no box is drawn.
     :param positions: place of each solver on the x axis.
+    :param colours: colours of the boxes, which repeat if there are more solvers.
     """
     drawn = [i for i, values in enumerate(data) if len(values)]
     if not drawn:

@@ -87,7 +87,11 @@ def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
 
 
 def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
-    """Write a timed trajectory from rest to rest as YAML, which ``ros2 topic pub`` reads."""
+    """
+    Write a timed trajectory from rest to rest as YAML, which ``ros2 topic pub`` reads.
+
+    Without positions it has no points.
+    """
     timed = TimedPath(path.positions, np.zeros(0), path.positions)
     if len(path.positions):
         limits = scaled_limits(problem.robot, problem.group, 1.0, 1.0)

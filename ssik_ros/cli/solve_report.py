@@ -50,6 +50,8 @@ def as_mapping(report: SolveReport) -> dict[str, Any]:
     """
     Return a report as a mapping for JSON.
 
+    ``solutions`` is empty after a failure; ``nearest`` then is the nearest state of the search, or null.
+
     :param report: the report.
     """
     result, solver = report.result, report.solver

@@ -43,7 +43,7 @@ MOST_CONFIGS = 4096
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search for configurations, see :class:`ConfigurationSearch`: budgets, metrics, results and checks."""
+    """Options of a search for configurations that meet all tasks of a task set: budgets, metrics, results and checks."""
 
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
@@ -215,7 +215,8 @@ class ConfigurationSearch:
         """
         Yield solutions, the values of all joints (nq,), from the starts 0 to ``end`` - 1, in the order of the starts.
 
-        Several workers scan the starts in parallel, unless user functions move a joint.
+        Starts without a solution are skipped. Several workers scan the starts in parallel, unless user functions move a
+        joint.
 
         :param deadline: time of the monotonic clock at which the search stops [ns]; 0 for no deadline.
         """
@@ -243,9 +244,9 @@ class ConfigurationSearch:
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
         """
-        Yield the solutions (nq,) that the kernel finds from the starts ``first`` to ``end`` - 1.
+        Yield the solutions (nq,) that the kernel finds from the starts ``first`` to ``end`` - 1, in their order.
 
-        :param deadline: as for :meth:`_candidates`.
+        :param deadline: time of the monotonic clock at which the scan stops [ns]; 0 for no deadline.
         :param work: workspace of the kernel, which only this scan uses.
         """
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
@@ -263,9 +264,11 @@ class ConfigurationSearch:
 
     def _scan_by_steps(self, end: int, deadline: int) -> Iterator[FloatArray]:
         """
-        Yield the solutions (nq,) from the starts 0 to ``end`` - 1, with every step taken from Python.
+        Yield the solutions (nq,) from the starts 0 to ``end`` - 1, in their order, with every step taken from Python.
 
         For worlds in which user functions move joints: the kernel cannot call these functions.
+
+        :param deadline: time of the monotonic clock at which the scan stops [ns]; 0 for no deadline.
         """
         numbers = make_numbers(handling.SEARCH, 0)
         numbers[handling.SEED] = self._seed
@@ -325,7 +328,11 @@ class ConfigurationSearch:
         return accepted
 
     def _merge(self, row: FloatArray) -> None:
-        """Add a configuration (n,) to ``configs``, unless one there differs by at most the merge tolerance in every joint."""
+        """
+        Add a configuration (n,) to ``configs``, unless ``configs`` has nearly the same one.
+
+        Nearly the same means that each joint differs by at most the merge tolerance [rad or m].
+        """
         for other in self.configs:
             motions = np.abs(joint_differences(self.joints, other, row))
             if motions.max(initial=0.0) <= self.settings.merge_tolerance:

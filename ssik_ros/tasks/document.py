@@ -395,7 +395,7 @@ def _set_joint(joint: IkJoint, entry: _Reader) -> None:
 
 def _hang(item: IkObject, parent: IkObject) -> None:
     """
-    Attach an object to its parent; the local pose stays, the pose in the world may change.
+    Make ``parent`` the parent of an object; the local pose stays, the pose in the world may change.
 
     :raises DocumentError: if the parents form a cycle.
     """

@@ -221,7 +221,11 @@ class Environment(World[TaskSet]):
         """
         Return an environment with everything that a scene has: joints as joints, other frames as dummies.
 
-        :param scene: see :mod:`ssik_ros.tasks.scene`.
+        It has no task sets and the priority ``strict``.
+
+        :param scene: any object with the methods of :class:`ssik_ros.tasks.scene.Scene`.
+        :param name: name of the environment in messages.
+        :raises InvalidOption: if the scene lacks a method.
         """
         environment = cls(name)
         copy_all(environment, scene)
@@ -330,12 +334,15 @@ class Environment(World[TaskSet]):
         """
         Return Jacobian (m, n) and error (m,) of the chain from a base to a tip, at the present joint values.
 
+        The environment stays as it is.
+
         :param last_joint: the joint that carries the tip.
         :param tip_pose, target_pose: poses in the world; without a target the error is zero.
         :param base: the object at which the chain begins; None for the world.
         :param constraints: bits of :class:`Constraint` that choose the m rows.
         :param constraint_base_pose: pose in the world in whose axes positions are measured; None for the base.
-        :param exact: as in :meth:`TaskSet.jacobian`.
+        :param exact: whether the Jacobian is the derivative -de/dq of the error. False gives the velocity of the tip,
+            as :meth:`TaskSet.jacobian` explains.
         :raises FrameNotFound: (a KeyError) for an unknown joint or base.
         :raises ValueError, TypeError: for a pose or constraints of a wrong form.
         """
@@ -462,7 +469,7 @@ class Environment(World[TaskSet]):
         return other
 
     def close(self) -> None:
-        """Remove all task sets and mark the environment as closed; calls afterwards raise EnvironmentClosed."""
+        """Remove all task sets and mark the environment as closed; most calls afterwards raise EnvironmentClosed."""
         self.task_sets.clear()
         self.plans.clear()
         self.closed = True

@@ -168,7 +168,9 @@ class ObjectTable(ABC):
     @abstractmethod
     def erase(self, reference: Reference) -> None:
         """
-        Remove an object from the environment, as :meth:`IkObject.erase` describes.
+        Remove an object from the environment, with the tasks that have it as tip, base or constraint base.
+
+        Its children move to its parent, and joints that depend on it become independent, as for :meth:`IkObject.erase`.
 
         :param reference: the object, its name or its handle.
         """

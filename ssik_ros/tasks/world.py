@@ -356,9 +356,12 @@ class World(ObjectTable, Generic[Member]):
 
     def erase(self, reference: Reference) -> None:
         """
-        Remove an object from the world, as :meth:`IkObject.erase` describes.
+        Remove an object from the world, with the tasks that have it as tip, base or constraint base.
+
+        Its children move to its parent, and joints that depend on it become independent, as for :meth:`IkObject.erase`.
 
         :param reference: the object, its name or its handle.
+        :raises FrameNotFound: (a KeyError) if the world does not have the object.
         :raises InvalidOption: for the world itself.
         """
         item = self.find(reference)

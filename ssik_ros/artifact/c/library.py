@@ -56,8 +56,8 @@ class Library(NamedTuple):
         Write a file from a template; missing folders are made.
 
         :param path: the file.
-        :param template: as for :func:`texts.render`.
-        :param values: values of the template; None for the values of the library.
+        :param template: name of the template, a file in the folder ``templates``.
+        :param values: texts that replace ``@NAME@`` in the template, by name; None for the values of the library.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         text = texts.render(template, values or self.values, self.flags)

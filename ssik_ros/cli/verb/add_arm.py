@@ -90,6 +90,10 @@ def _read(text: str, path: Path) -> dict[str, CatalogueArm]:
 def _check(
     now: Mapping[str, CatalogueArm], before: Mapping[str, CatalogueArm], arm: CatalogueArm
 ) -> None:
-    """Raise ModelError unless the new catalogue has exactly the old arms and the new one."""
+    """
+    Raise ModelError unless the new catalogue has exactly the old arms and the new one.
+
+    :param now, before: arms of the new and the old catalogue, by name.
+    """
     if dict(now) != {**before, arm.name: arm}:
         raise ModelError(f"The entry of '{arm.name}' is not read back as it was written.")

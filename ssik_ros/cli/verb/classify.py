@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _as_mapping(
     chosen: ChosenGroup, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
 ) -> dict[str, Any]:
-    """Return the report as a mapping for JSON."""
+    """Return the report of an arm as a mapping for JSON: joints, class, solver, relations of axes, branches and times."""
     plan, facts = arm.plan, describe_plan(arm.plan)
     return {
         'robot': chosen.robot.name,
@@ -115,7 +115,7 @@ def _joints(chain: SerialChain) -> list[dict[str, Any]]:
 def _print_report(
     chosen: ChosenGroup, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
 ) -> None:
-    """Print the report as text and a table of the joints."""
+    """Print the report of an arm: a table of its joints, then class, solver, relations of axes, branches and times."""
     plan, chain, facts = arm.plan, arm.chain, describe_plan(arm.plan)
     values = (
         ''

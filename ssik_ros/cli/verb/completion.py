@@ -80,7 +80,12 @@ def _options_of(verb: Verb) -> list[str]:
 
 
 def _fish(options: dict[str, list[str]], robots: str) -> list[str]:
-    """Return the lines of the completion script for fish."""
+    """
+    Return the lines of the completion script for fish.
+
+    :param options: long options of each verb, by its name.
+    :param robots: names of robots and arms, separated by spaces.
+    """
     lines = [
         f'complete -c ssik -n __fish_use_subcommand -f -a {verb.name} -d "{verb.summary}"'
         for verb in VERBS

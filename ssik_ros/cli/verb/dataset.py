@@ -70,7 +70,8 @@ def _shares(words: list[str] | None) -> tuple[float, ...]:
     """
     Return the share of each kind of sample (stratum), in the order of ``STRATA``; equal shares if ``words`` is empty.
 
-    ``words`` are ``STRATUM=SHARE``; strata that they do not name get 0. Raise InvalidOption for wrong words.
+    :param words: words ``STRATUM=SHARE``; strata that they do not name get 0.
+    :raises InvalidOption: for another form, an unknown stratum, or one that is named twice.
     """
     if not words:
         return EQUAL_SHARES

@@ -171,7 +171,11 @@ def _scene(
 
 
 def _seconds(plan: MapPlan) -> float:
-    """Measure and return the processor time of one cell [s], on about ``SAMPLE`` cells of the map."""
+    """
+    Measure and return the processor time of one cell [s].
+
+    About ``SAMPLE`` random cells of the map are decided, of at most 64 random units.
+    """
     arm = make_arm(plan.chain, settings_of(plan), plan.scene)
     generator, units = np.random.default_rng(0), plan.cells.unit_count
     decided, begun = 0, time.process_time()
@@ -202,7 +206,12 @@ def _write(arguments: argparse.Namespace) -> None:
 def _print_json(
     arguments: argparse.Namespace, counts: NDArray[np.int64], compared: MapComparison | None
 ) -> None:
-    """Print the number of cells by status, and the comparison if any, as JSON."""
+    """
+    Print the path of the map, its number of cells, and the number for each status, as JSON.
+
+    :param counts: number of cells by status.
+    :param compared: comparison with another map, which is printed too; None without one.
+    """
     content: dict[str, Any] = {'map': str(arguments.output), 'cells': int(counts.sum())}
     content |= {status.name.lower(): int(counts[status]) for status in STATUSES}
     if compared is not None:
@@ -233,7 +242,12 @@ def _print_comparison(path: Path, other: ReachMap, compared: MapComparison) -> N
 def _print(
     arguments: argparse.Namespace, plan: MapPlan, counts: NDArray[np.int64], last: Progress
 ) -> None:
-    """Print the map's cells by status as a table, and the work of this run."""
+    """
+    Print the map's cells by status as a table, and the units, processor time and memory of this run if it did any.
+
+    :param counts: number of cells by status.
+    :param last: last progress of this run.
+    """
     total = int(counts.sum())
     print(
         f"'{arguments.output}': {plan.robot} from {plan.chain.base_link} to {plan.chain.tip_link}."

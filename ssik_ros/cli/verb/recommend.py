@@ -90,7 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _full_name(name: str) -> str:
-    """Return the name of a solver in the registry; a name without a package is one of ``ssik_ros``."""
+    """
+    Return the name of a solver in the registry: ``ssik_ros/`` is put before a name without a package.
+
+    Names of the registry stay unchanged.
+    """
     return name if '/' in name or name in list_solvers() else OWN + name
 
 
@@ -112,7 +116,11 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
 def _as_mapping(
     chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
 ) -> dict[str, Any]:
-    """Return the report as a mapping for JSON."""
+    """
+    Return the report as a mapping for JSON: group, settings, machine, statistics of each solver, and recommendation.
+
+    Without advice, the recommendation is null.
+    """
     group, settings = chosen.group, comparison.settings
     return {
         'robot': chosen.robot.name,
@@ -137,7 +145,11 @@ def _as_mapping(
 
 
 def _solver(entrant: Entrant) -> dict[str, Any]:
-    """Return the statistics of one solver as a mapping for JSON."""
+    """
+    Return one solver as a mapping for JSON: name, reason of a refusal, set-up time, and statistics by kind of request.
+
+    The statistics are null for a solver that took no part.
+    """
     figures = {
         kind.value: dataclasses.asdict(figures_of(results))
         for kind, results in entrant.results.items()
@@ -153,7 +165,11 @@ def _solver(entrant: Entrant) -> dict[str, Any]:
 def _print_report(
     chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
 ) -> None:
-    """Print the table, the causes of failures, and the recommendation with its lines for kinematics.yaml."""
+    """
+    Print the table, the causes of failures, and the recommendation with its lines for kinematics.yaml.
+
+    Solvers that took no part are named with the reason. Without a recommendation, a sentence says why.
+    """
     console, group = open_console(WIDTH), chosen.group
 
     def say(text: str) -> None:

@@ -58,10 +58,14 @@ def findConfig(
     """
     Return the first configuration of some joints that meets all targets of a task set; an empty list if none is found.
 
+    The joints do not move.
+
     :param thresholdDist: starts whose tips are further from their targets are left out, measured by ``metric``.
     :param maxTime: time limit [s].
     :param metric: weights of x, y, z and the angle in this distance.
     :param validationCallback: takes a configuration and ``auxData``; returns whether the configuration is acceptable.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: for a wrong number, or without any joint.
     """
     _warn('findConfig', 'findConfigs')
     task_set = task_set_of(environmentHandle, ikGroupHandle)
@@ -85,11 +89,17 @@ def getConfigForTipPose(
     """
     Return the first acceptable configuration that meets all targets of a task set, as a list; empty if none is found.
 
-    For each solution of the search, the windings within the intervals are tried until the callback accepts one.
+    For each solution of the search, the windings within the intervals are tried until the callback accepts one. The
+    joints do not move.
 
-    :param thresholdDist, maxTime, metric, validationCallback: as for :func:`findConfig`.
+    :param thresholdDist, maxTime, metric: distance of starts that are left out, time limit [s] and weights of x, y, z
+        and the angle, as for :func:`findConfig`.
+    :param validationCallback: takes a configuration and ``auxData``; returns whether the configuration is acceptable.
     :param jointOptions: not used; dependent joints follow their masters in any case.
-    :param lowLimits, ranges: interval of each joint, as in ``getAlternateConfigs``.
+    :param lowLimits, ranges: lower end and width of the interval of each joint; without them the joint limits, as in
+        ``getAlternateConfigs``.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: for a wrong number, or without any joint.
     """
     _warn('getConfigForTipPose', 'findConfigs')
     environment = environment_of(environmentHandle)

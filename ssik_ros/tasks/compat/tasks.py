@@ -108,7 +108,7 @@ def getElementFlags(environmentHandle: int, ikGroupHandle: int, elementHandle: i
 def setElementFlags(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, flags: int
 ) -> None:
-    """Enable a task (bit 0 set) or disable it."""
+    """Enable a task if bit 0 of ``flags`` is set, else disable it; other bits are ignored."""
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.enabled = bool(read_count('flags', flags) & 1)
 
@@ -145,14 +145,22 @@ def setElementBase(
 
 
 def getElementConstraints(environmentHandle: int, ikGroupHandle: int, elementHandle: int) -> int:
-    """Return the coordinates of the tip that a task constrains, as ``constraint_...`` bits."""
+    """
+    Return the coordinates of the tip that a task constrains, as a sum of ``constraint_...`` bits.
+
+    The bits are x 1, y 2, z 4, direction of the z axis 8, and turn about it 16.
+    """
     return int(task_of(environmentHandle, ikGroupHandle, elementHandle).constraints)
 
 
 def setElementConstraints(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, constraints: int
 ) -> None:
-    """Set the coordinates of the tip that a task constrains, as ``constraint_...`` bits from 0 to 31."""
+    """
+    Set the coordinates of the tip that a task constrains, as a sum of ``constraint_...`` bits from 0 to 31.
+
+    The bits are x 1, y 2, z 4, direction of the z axis 8, and turn about it 16. Raise InvalidOption for another number.
+    """
     task_of(environmentHandle, ikGroupHandle, elementHandle).constraints = constraints
 
 

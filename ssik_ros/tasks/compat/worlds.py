@@ -50,7 +50,12 @@ def duplicateEnvironment(environmentHandle: int) -> int:
 
 
 def save(environmentHandle: int) -> bytes:
-    """Return an environment as a JSON document, which :func:`load` reads; it is not CoppeliaSim's format."""
+    """
+    Return an environment as a JSON document, which :func:`load` reads; it is not CoppeliaSim's format.
+
+    :raises UnknownHandle: for an unknown environment.
+    :raises ModelError: if a function of a dependent joint cannot be imported by a name, such as a lambda.
+    """
     return environment_of(environmentHandle).save()
 
 
@@ -62,7 +67,9 @@ def load(
     """
     Fill an empty environment from a document of :func:`save`.
 
-    :param functions: functions of dependent joints by their names in the document, as for :meth:`Environment.load`.
+    :param data: the bytes of the document.
+    :param functions: the functions of dependent joints that the document names, by 'module:name'. Nothing is imported.
+    :raises UnknownHandle: for an unknown environment.
     :raises DocumentError: for a malformed document or an environment that is not empty.
     """
     check_kind('data', data, bytes)
@@ -120,9 +127,11 @@ def addElementFromScene(
 
 def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
     """
-    Copy the joint values and target poses that some task sets use from the scene in use into an environment.
+    Copy joint values and target poses from the scene in use into an environment.
 
-    :raises RequestError: if nothing in the environment came from this scene.
+    :param ikGroups: handles of the task sets whose joints and targets are copied.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: without a scene, or if nothing in the environment came from this scene.
     """
     task_sets = task_sets_of(environmentHandle, 'ikGroups', ikGroups)
     environment_of(environmentHandle).sync_from(current_scene(), task_sets)
@@ -130,9 +139,11 @@ def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
 
 def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
     """
-    Set the joints of the scene in use to the values that the joints of some task sets have in an environment.
+    Set joints of the scene in use to the values that their copies have in an environment.
 
-    :raises RequestError: if nothing in the environment came from this scene.
+    :param ikGroups: handles of the task sets whose joints are set.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: without a scene, or if nothing in the environment came from this scene.
     """
     task_sets = task_sets_of(environmentHandle, 'ikGroups', ikGroups)
     environment_of(environmentHandle).sync_to(current_scene(), task_sets)

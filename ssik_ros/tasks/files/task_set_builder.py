@@ -19,11 +19,14 @@ def build_environment(content: TaskSetFile, scene: Scene, name: str | None = Non
     """
     Return an environment with all frames and joints of a scene, and with the frames and task sets of a file.
 
+    Frames with ``at`` are at the present pose of the frame that they name; frames with ``follow`` are at the origin of
+    their parent.
+
     :param content: content of the file.
     :param scene: the robot.
     :param name: name of the environment; None for the file's name.
     :raises ConfigError: for names that the scene does not have, and settings that do not fit the robot, with their
-        line.
+        line. Also for a task set that moves no joint.
     """
     environment = Environment.from_scene(scene, content.source if name is None else name)
     environment.priority = 'nested' if content.priority == 'nested' else 'strict'
@@ -136,9 +139,11 @@ def _set_joint(environment: Environment, entry: FileEntry) -> None:
 
 def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> None:
     """
-    Raise ConfigError for limits in a file that a joint cannot get.
+    Raise ConfigError for limits [rad or m] in a file that a joint cannot get.
 
     They must be within the limits of the robot; a cyclic joint may get any. Spherical and dependent joints have none.
+
+    :param place: file and line of the joint, for the message.
     """
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
         refuse(place, f'joint {quote(joint.name)} has no limits of its own')
