@@ -422,7 +422,11 @@ def _find_ros() -> str:
 
 
 def _install_messages(missing: list[str]) -> str:
-    """Return the command that installs packages of messages."""
+    """
+    Return the command that installs ROS packages of messages: apt, or ``make setup`` in a clone without ``ROS_DISTRO``.
+
+    :param missing: names of the packages.
+    """
     distribution = os.environ.get('ROS_DISTRO', '')
     if not distribution and (ROOT / 'activate').is_file():
         return f'make -C {ROOT} setup && cd {ROOT} && . ./activate'
@@ -465,7 +469,11 @@ _HOSTS = (
 
 
 def _examine_hosts() -> Iterator[Finding]:
-    """Yield findings about MoveIt, ros2_control and the plugins for them; missing ones are notes."""
+    """
+    Yield findings about MoveIt, ros2_control and the plugins for them: NOTE for missing ones, FINE for others.
+
+    A plugin is examined only if its program is installed.
+    """
     distribution = os.environ.get('ROS_DISTRO', '')
     for host in _HOSTS:
         core, plugin = _find_ament(host.package), _find_ament(host.plugin)

@@ -82,6 +82,8 @@ def show_wait(done: threading.Event, texts: Sequence[str]) -> None:
     """
     Show a step and its time on stderr until the step is done; nothing for a short wait.
 
+    A terminal shows one line after 2 s, which vanishes in the end. Elsewhere a line is printed every 30 s.
+
     :param done: set when the step is done.
     :param texts: the first one is the step; it may be replaced meanwhile.
     """

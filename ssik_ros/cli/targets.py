@@ -67,7 +67,13 @@ def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
 
 
 def _poses_of_angles(rows: FloatArray, option: str) -> FloatArray:
-    """Return the poses (t, 4, 4) of rows (t, 6) x y z roll pitch yaw; warn about angles that look like degrees."""
+    """
+    Return the poses (t, 4, 4) of rows (t, 6): x y z [m] and roll pitch yaw [rad].
+
+    If an angle is beyond a full turn, a line on stderr asks whether the angles are degrees.
+
+    :param option: name of the option that has the rows, for messages.
+    """
     largest = float(np.abs(rows[:, 3:]).max())
     if largest > 2.0 * np.pi:
         print(

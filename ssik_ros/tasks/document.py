@@ -164,8 +164,9 @@ def _plain(value: Any) -> Any:
     """
     Return a value as JSON can hold it.
 
-    An object becomes its name, a function its path 'module:name', a tuple a list, a member of an enum its name in lower
-    case, and a task or a dependency a mapping; other values stay as they are.
+    An object becomes its name, and a function its path 'module:name', or None if it cannot be imported. A task or a
+    dependency becomes a mapping, a tuple a list, and a member of an enum its name in lower case. Other values stay as
+    they are.
     """
     kind = type(value)
     if value is None or kind in (float, bool, str):

@@ -149,7 +149,8 @@ class TaskSet(TaskSetData):
         :param points: number of configurations, the current one included; at least two.
         :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
         :returns: false as a bool if a point fails.
-        :raises RequestError: as :class:`ssik_ros.tasks.paths.Walk` and its method ``straight``.
+        :raises RequestError: for a wrong number of points or option. Also for a tip without a target, or without an
+            enabled task that can move it.
         :raises FrameNotFound: (a KeyError) for an unknown tip or joint.
         """
         return self._walk(joints, tip, options).straight(points)
@@ -164,11 +165,14 @@ class TaskSet(TaskSetData):
         """
         Return a path of configurations that moves a tip through poses in the world; the environment stays as it is.
 
+        The first solve starts at the present joint values, each further one at the configuration before it.
+
         :param joints: the joints whose values a configuration holds; None for the joints of the task set.
-        :param poses: 7 or 12 numbers or a matrix each.
+        :param poses: at least one; 7 or 12 numbers or a matrix each.
         :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
-        :returns: false as a bool if a pose is not reached.
-        :raises RequestError: as :class:`ssik_ros.tasks.paths.Walk` and its method ``through``.
+        :returns: false as a bool if a pose is not reached, or refused by the check of the options.
+        :raises RequestError: without poses, or for a wrong pose or option. Also for a tip without a target, or without
+            an enabled task that can move it.
         :raises FrameNotFound: (a KeyError) for an unknown tip or joint.
         """
         return self._walk(joints, tip, options).through(poses)

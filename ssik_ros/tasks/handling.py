@@ -62,7 +62,7 @@ def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
     """
     Correct the last step in place, until no task set has lost too much accuracy to task sets of lower priority.
 
-    How much is too much is defined in :mod:`ssik_ros.kernels.tasks.protection`.
+    A task set may lose at most half of its progress in the step, unless it is met to 1e-8 m and rad.
 
     :param values: (nq,) the joint values of the world after the step.
     """

@@ -35,7 +35,11 @@ Callback = Callable[[Any], Mapping[str, Any] | None]
 
 @dataclass
 class CallbackData:
-    """Argument of the Jacobian callback: the rows and columns of one task set in one step; the arrays may be changed."""
+    """
+    Argument of the Jacobian callback: Jacobian, error, rows and columns of one task set in one step.
+
+    The arrays are copies: they may be changed, but only arrays that the callback returns have an effect.
+    """
 
     jacobian: FloatArray
     """(m, n) Jacobian of the task set."""

@@ -83,7 +83,8 @@ class Plan:
         """
         Return whether steps are corrected so that task sets lose little accuracy to task sets of lower priority.
 
-        True for several task sets with the priority ``strict``.
+        True for several task sets with the priority ``strict``. :func:`ssik_ros.tasks.handling.protect` defines the
+        loss.
         """
         return len(self.task_sets) > 1 and not self.ints[packing.NESTED]
 

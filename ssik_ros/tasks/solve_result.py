@@ -70,12 +70,20 @@ class SolveResult:
 
     @property
     def linear(self) -> float:
-        """Return the largest distance of a tip from its target, measured only along constrained directions [m]."""
+        """
+        Return the largest distance of a tip from its target, measured only along constrained directions [m].
+
+        It is 0 if the solve was not performed.
+        """
         return self._summary[2]
 
     @property
     def angular(self) -> float:
-        """Return the largest angle between a tip and its target, of the constrained rotations only [rad]."""
+        """
+        Return the largest angle between a tip and its target, of the constrained rotations only [rad].
+
+        It is 0 if the solve was not performed.
+        """
         return self._summary[3]
 
     @property

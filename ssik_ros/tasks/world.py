@@ -47,9 +47,10 @@ class World(ObjectTable, Generic[Member]):
 
         :param name: shown in messages.
         :param priority: how task sets that are solved together share the joints, unless the call says otherwise. With
-            ``strict`` a met task set stays met. An unmet one loses at most half of a step's progress to the task sets
-            after it. ``nested`` projects each task set onto the null space of the ones before it, by the formula of
-            CoppeliaSim's simIK.
+            ``strict``, a task set that is met to 1e-8 m and rad stays met. Another one loses at most half of a step's
+            progress to the task sets after it. ``nested`` projects each task set onto the null space of the ones before
+            it, by the formula of CoppeliaSim's simIK.
+        :raises InvalidOption: for another priority, or a name that is not a text.
         """
         if name is not None:
             check_kind('name', name, str, 'a text')

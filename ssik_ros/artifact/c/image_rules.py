@@ -621,7 +621,9 @@ class Room(NamedTuple):
 
 def _step_scratch(n: str) -> str:
     """
-    Return an expression for :func:`steps.optimal_size` of a pose, a polynomial of degree two in the number of joints.
+    Return an expression for the number of words of scratch that :mod:`ssik_ros.kernels.rows.steps` needs for one pose.
+
+    It is a polynomial of degree two in the number of joints.
 
     :param n: expression for the number of joints.
     """

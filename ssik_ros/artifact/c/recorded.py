@@ -17,7 +17,7 @@ START = 14695981039346656037
 
 
 class RecordedPose(NamedTuple):
-    """A pose (4, 4) and a seed (n,), with the solutions that this package finds for them."""
+    """A pose (4, 4) of the tip in the base and a seed (n,), with the solutions that this package finds for them."""
 
     pose: FloatArray
     seed: FloatArray
@@ -40,14 +40,15 @@ def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
 
 def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
     """
-    Return random poses with their solutions; both the closed form, if there is one, and the plain solver solve each.
+    Return random poses, each with the solutions of the closed form, if there is one, and of the plain solver.
 
-    Every call returns the same poses for an arm.
+    The plain solver takes requests with one pose, one seed and no conditions. Poses that one of both does not solve are
+    left out. Every call returns the same poses for an arm.
 
     :param arm: the arm.
     :param count: number of poses.
     :raises InvalidLimits: if fewer than ``count`` of 4 ``count`` random poses are solved.
-    :raises TopologyMismatch: for a group without a solver of plain requests, such as one with several tips.
+    :raises TopologyMismatch: for a group without a plain solver, such as one with several tips.
     """
     if arm.plain is None:
         raise TopologyMismatch(

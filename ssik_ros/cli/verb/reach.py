@@ -174,7 +174,7 @@ def _seconds(plan: MapPlan) -> float:
     """
     Measure and return the processor time of one cell [s].
 
-    About ``SAMPLE`` random cells of the map are decided, of at most 64 random units.
+    About ``SAMPLE`` random cells of the map are decided, from at most 64 random units (batches of cells).
     """
     arm = make_arm(plan.chain, settings_of(plan), plan.scene)
     generator, units = np.random.default_rng(0), plan.cells.unit_count

@@ -158,14 +158,17 @@ def generatePath(
     auxData: object = None,
 ) -> list[float]:
     """
-    Return the configurations of a path that moves a tip straight to its target, one after the other in a flat list.
+    Return configurations that move a tip from its pose straight to its target, one after the other in a flat list.
 
     The list is empty if a point of the path fails. The joints do not move.
 
     :param jointHandles: the joints of a configuration.
-    :param pathPointCount: number of configurations, the current one included.
+    :param pathPointCount: number of configurations, the current one included; at least 2.
     :param validationCallback: takes a configuration and ``auxData``, and returns whether the configuration is
         acceptable.
+    :raises KeyError: for an unknown handle.
+    :raises RequestError: for a wrong number of points. Also for a tip without a target, or without a task that can move
+        it.
     """
     path = task_set_of(environmentHandle, ikGroupHandle).generate_path(
         jointHandles,

@@ -112,9 +112,12 @@ def getJointMatrix(environmentHandle: int, jointHandle: int) -> list[float]:
 
 def setSphericalJointMatrix(environmentHandle: int, jointHandle: int, matrix: ArrayLike) -> None:
     """
-    Set the rotation of a spherical joint: twelve numbers of a 3x4 matrix, whose translation is ignored.
+    Set the rotation of a spherical joint.
 
-    Raise UnsupportedJoint for another kind of joint.
+    :param matrix: twelve numbers of a 3x4 matrix row by row, or a matrix; the translation is ignored.
+    :raises KeyError: for an unknown handle.
+    :raises UnsupportedJoint: for another kind of joint.
+    :raises InvalidTarget: if the matrix is not a rotation.
     """
     _joint(environmentHandle, jointHandle).rotation = matrix
 
@@ -238,12 +241,20 @@ def setJointLimitMargin(environmentHandle: int, jointHandle: int, margin: float)
 
 
 def getJointMaxStepSize(environmentHandle: int, jointHandle: int) -> float:
-    """Return the largest motion of a joint in one iteration [rad or m]."""
+    """
+    Return the largest motion of a joint in one iteration [rad or m].
+
+    Solves of task sets with ``group_ignoremaxsteps``, the default, ignore it.
+    """
     return _joint(environmentHandle, jointHandle).max_step
 
 
 def setJointMaxStepSize(environmentHandle: int, jointHandle: int, stepSize: float) -> None:
-    """Set the largest motion of a joint in one iteration [rad or m]; raise InvalidOption if it is not positive."""
+    """
+    Set the largest motion of a joint in one iteration [rad or m]; raise InvalidOption if it is not positive.
+
+    Solves of task sets with ``group_ignoremaxsteps``, the default, ignore it.
+    """
     _joint(environmentHandle, jointHandle).max_step = stepSize
 
 

@@ -56,7 +56,7 @@ def place_frames(
     """
     Move the frames of a file that have ``at`` or ``follow`` to the present poses of the frames that these keys name.
 
-    :param environment: made by :func:`build_environment`, or a copy.
+    :param environment: made by :func:`build_environment`, or a copy; its frames are moved.
     :param content: content of the file.
     :param where: returns the pose (4, 4) in the world of a frame named by ``follow``; None leaves such frames as they
         are.
