@@ -366,6 +366,8 @@ def _rebuild(report: Probe) -> str:
     Return the command that builds or reinstalls the native library.
 
     Outside a clone, on a machine for which no library is made, return the advice in ``report`` instead.
+
+    :param report: result of loading the library in another process.
     """
     if (ROOT / 'tools' / 'build_native.py').is_file():
         return f'make -C {ROOT} setup'

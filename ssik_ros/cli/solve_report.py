@@ -97,6 +97,8 @@ def print_report(report: SolveReport) -> None:
     """
     Print a report as a table: a row per joint, a column per solution.
 
+    After a failure, the only column is the nearest state of the search, if something was searched.
+
     :param report: the report.
     """
     result, group = report.result, report.group

@@ -292,7 +292,8 @@ class ConfigurationSearch:
         """
         Return the numbers of a search for the kernel: [largest distance, metric (4,), steps (nv,), shifts (nv,)].
 
-        Start i > 0 puts the joint of column v at the fraction ``shifts[v] + i * steps[v]``, modulo 1, of its range.
+        Start 0 is the present posture. Start i > 0 puts the joint of column v at the fraction ``shifts[v] + i *
+        steps[v]``, modulo 1, of its range. Ball joints get random rotations instead.
         """
         nv = self.plan.nv
         root = 2.0
