@@ -118,7 +118,11 @@ class PortableSources:
         return tuple(sorted(self._imports, key=lambda line: (line.split()[1], line)))
 
     def text(self) -> str:
-        """Return all collected definitions as one text; each comes after the definitions that it needs."""
+        """
+        Return all collected definitions as one text.
+
+        A module comes after the modules that it imports; within a module, definitions are in the order of the source.
+        """
         parts = []
         for name in self._order:
             texts = self._texts.get(name)
