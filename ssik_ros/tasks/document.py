@@ -192,9 +192,7 @@ def load(
     functions: Functions | None = None,
 ) -> None:
     """
-    Fill an empty environment from a document; if the document is refused, the environment has no objects afterwards.
-
-    Its name and priority may then be the document's.
+    Fill an empty environment from a document; if the document is refused, the environment is as before.
 
     :param source: the bytes of a document, or the path of its file.
     :param functions: the functions that the document may name, by 'module:name' as the document writes it.
@@ -204,10 +202,12 @@ def load(
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
     data = source if isinstance(source, bytes) else read_path('source', source).read_bytes()
+    name, priority = environment.name, environment.priority
     try:
         _fill(environment, _parse(data), functions or {})
     except BaseException as error:
         _empty(environment)
+        environment.name, environment.priority = name, priority
         if isinstance(error, DocumentError) or not isinstance(error, MALFORMED):
             raise
         raise DocumentError(f'The document is refused: {error}') from error

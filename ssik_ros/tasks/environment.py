@@ -266,6 +266,7 @@ class Environment(World[TaskSet]):
         :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
         :raises RequestError: for an option of a wrong value, and if nothing in the environment came from the scene
             ``sync``.
+        :raises EnvironmentClosed: after :meth:`close`.
         """
         if task_sets is None:
             task_sets = tuple(self.task_sets.values())
@@ -285,6 +286,7 @@ class Environment(World[TaskSet]):
                 chosen, read_priority(self.priority if priority is None else priority)
             )
         if not plan.valid:
+            self.require_open()
             return not_performed(plan, self)
         if max_iterations is not None:
             max_iterations = min(read_count('max_iterations', max_iterations), MOST_ITERATIONS)

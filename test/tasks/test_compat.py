@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.tasks import compat as ik, RobotScene
 from ssik_ros.tasks.compat.registry import environment_of, overlay_of, UnknownHandle
 
@@ -505,6 +505,9 @@ def test_old_names_warn_and_work(arm, scene):
     np.testing.assert_allclose(limited, config)
     with pytest.warns(DeprecationWarning):
         assert sim.getLinkedDummy(env, target) == tip
+    with pytest.warns(DeprecationWarning), pytest.raises(InvalidOption):
+        sim.setLinkedDummy(env, tip, tip)
+    assert sim.getTargetDummy(env, tip) == target
     with pytest.warns(DeprecationWarning):
         sim.setLinkedDummy(env, tip, -1)
     with warnings.catch_warnings():

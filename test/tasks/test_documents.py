@@ -13,6 +13,7 @@ import pytest
 
 from ssik_ros.errors import SsikError
 from ssik_ros.tasks import Constraint, DocumentError, Environment
+from ssik_ros.tasks.document import load
 
 
 @pytest.fixture
@@ -202,10 +203,18 @@ def test_malformed_documents_are_refused_by_name(env, fault):
     spoil, message = FAULTS[fault]
     document = copy.deepcopy(json.loads(env.save()))
     spoil(document)
-    other = Environment()
     with pytest.raises(DocumentError, match=message):
         Environment.load(json.dumps(document).encode(), FUNCTIONS)
-    assert not other.objects
+
+
+def test_environment_is_as_before_when_a_document_is_refused(env):
+    document = json.loads(env.save())
+    document['name'], document['priority'] = 'other', 'nested'
+    document['task_sets'][0]['tasks'][0]['handle'] = -1
+    mine = Environment('mine', priority='strict')
+    with pytest.raises(DocumentError):
+        load(mine, json.dumps(document).encode(), FUNCTIONS)
+    assert (mine.name, mine.priority, mine.objects) == ('mine', 'strict', {})
 
 
 @pytest.mark.parametrize('data', [b'', b'[]', b'{', b'{"format": NaN}', b'\xff\xfe', b'\0\1'])

@@ -115,6 +115,8 @@ def test_a_limit_hit_can_end_the_solve():
     assert result.iterations == 1 and slide.position == 0.5
     assert result.limit_hits == {slide: pytest.approx(0.3, abs=1e-9)}
     env.close()
+    with pytest.raises(SsikError, match='is closed'):
+        env.solve()
 
 
 def test_joints_near_their_limits_are_pushed_back():

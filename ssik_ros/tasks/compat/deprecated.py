@@ -169,11 +169,14 @@ def setLinkedDummy(environmentHandle: int, dummyHandle: int, linkedDummyHandle: 
     """
     Give the tip ``dummyHandle`` the target ``linkedDummyHandle``, instead of an earlier one; -1 removes the target.
 
-    If the new target is refused, the tip has no target afterwards.
-
     :raises KeyError: for an unknown handle.
     :raises InvalidOption: if the target is a joint or the tip itself.
     """
     _warn('setLinkedDummy', 'setTargetDummy')
-    setTargetDummy(environmentHandle, dummyHandle, WORLD)
-    setTargetDummy(environmentHandle, dummyHandle, linkedDummyHandle)
+    tip = environment_of(environmentHandle).dummy(dummyHandle)
+    before, tip.target = tip.target, None
+    try:
+        setTargetDummy(environmentHandle, dummyHandle, linkedDummyHandle)
+    except BaseException:
+        tip.target = before
+        raise
