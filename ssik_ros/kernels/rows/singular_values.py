@@ -100,7 +100,7 @@ def decompose(values, vectors, a, rows, columns):
     """
     Write the singular values of a small matrix, in descending order, and its right singular vectors.
 
-    :param values: (columns,) out.
+    :param values: (columns,) or longer, out.
     :param vectors: (columns, columns or more) out: one vector in each column.
     :param a: (rows, columns or more) the matrix; overwritten, its columns become orthogonal.
     :param rows, columns: size of the matrix.

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 
-from ssik_ros.errors import quote, SolverError
+from ssik_ros.errors import quote, SolverError, SsikError
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.scene import CollisionScene, Contact, NearestPair
 from ssik_ros.model.joint_group import JointGroup
@@ -35,7 +35,7 @@ class RobotCollisions:
 
     def warm_up(self) -> None:
         """Make everything that checks need; an error is ignored here, and returned to requests that need a check."""
-        with contextlib.suppress(RequestRefused):
+        with contextlib.suppress(SsikError):
             self._require_checker().scene().build_trees()
 
     def finder(self, around: Surroundings) -> PairFinder:

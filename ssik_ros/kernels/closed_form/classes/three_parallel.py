@@ -305,7 +305,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param case: AXES_234 or AXES_123, the numbers of the parallel axes.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero. If axes 5 and 6 of
         AXES_234 meet, the sixth point is their intersection.
-    :param special: (3,) the point where axes 5 and 6 of AXES_123 meet; not read for AXES_234.
+    :param special: (3,) or longer: the point where axes 5 and 6 of AXES_123 meet; not read for AXES_234.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: q6 if the pose leaves it free [rad].
     :param scratch: (SCRATCH,) numbers.
