@@ -28,6 +28,7 @@ import ctypes
 import hashlib
 import importlib
 import json
+import math
 import os
 from pathlib import Path
 import pickle
@@ -52,6 +53,8 @@ LARGEST, LARGEST_OF_ALL = 1 << 22, 1 << 24
 SLOWEST = 0.5
 """Longest time of a recorded call; an emulator takes fifty times as long [s]."""
 WORD = 8
+POSITIVE_NAN, NEGATIVE_NAN = np.uint64(0x7FF8 << 48), np.uint64(0xFFF8 << 48)
+"""Bits of the NaN that operations make."""
 LINE = 64
 """Blocks of memory begin where they began, as far as the processor's cache lines go [bytes]."""
 FUNCTIONS = (
@@ -418,22 +421,35 @@ class Replay:
         return array
 
     def memory(self) -> list[bytes]:
-        """Return the contents of all blocks, addresses left out."""
+        """Return the contents of all blocks, without addresses and without the signs of NaN."""
         for block, offset, _, _ in self._call.pointers:
             self._blocks[block][offset : offset + WORD] = 0
-        return [block.tobytes() for block in self._blocks]
+        return [without_nan_signs(block.tobytes()) for block in self._blocks]
+
+
+def without_nan_signs(block: bytes) -> bytes:
+    """
+    Return memory in which every NaN that an operation makes has the same bits.
+
+    IEEE 754 leaves the sign of such a NaN open, and processors give it by the order of the operands.
+
+    :param block: memory whose numbers begin at multiples of 8 bytes.
+    """
+    words = np.frombuffer(block[: len(block) // WORD * WORD], dtype=np.uint64).copy()
+    words[words == NEGATIVE_NAN] = POSITIVE_NAN
+    return words.tobytes() + block[words.nbytes :]
 
 
 def result_bytes(result: Any) -> str:
     """
-    Return a result as text; two texts are equal only if the bytes are.
+    Return a result as text; two texts are equal only if the bytes are, or if both are NaN.
 
     :param result: of a kernel.
     """
     if isinstance(result, tuple):
         return f'({" ".join(map(result_bytes, result))})'
     if isinstance(result, float):
-        return struct.pack('>d', result).hex()
+        return 'nan' if math.isnan(result) else struct.pack('>d', result).hex()
     return repr(result)
 
 

@@ -1,5 +1,6 @@
 """The same bytes from the native library of each target, on calls that a few requests make."""
 
+import importlib
 import json
 from pathlib import Path
 import shutil
@@ -8,6 +9,7 @@ import sys
 
 from test.kernels.fresh_python import run_python
 
+import numpy as np
 import pytest
 
 from ssik_ros.kernels.native import targets
@@ -87,3 +89,12 @@ def test_a_call_with_other_bytes_is_named(recording, tmp_path, part):
     done = compare_kernels('compare', str(copy))
     assert done.returncode == 1
     assert 'search.single.ask: 1 calls, first 1' in done.stdout
+
+
+def test_signs_of_nan_are_no_difference_and_integers_are(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / 'tools'))
+    clear = importlib.import_module('compare_kernels').without_nan_signs
+    minus, plus = (np.array([np.copysign(np.nan, sign), 1.0]).tobytes() for sign in (-1.0, 1.0))
+    assert minus != plus and clear(minus) == clear(plus)
+    integers = np.array([-1, -2, 2**62]).tobytes() + b'rest'
+    assert clear(integers) == integers
