@@ -123,7 +123,8 @@ def make_shape(
         radius = float(np.linalg.norm(geometry.vertices - center, axis=1).max())
     else:
         geometry.computeLocalAABB()
-        low, high = (np.array(end) for end in (geometry.aabb_local.min_, geometry.aabb_local.max_))
+        box = geometry.aabb_local
+        low, high = np.array(box.min_), np.array(box.max_)
         center, radius = np.array(geometry.aabb_center), float(geometry.aabb_radius)
     half = 0.5 * (high - low)
     return CollisionShape(link, carrier, placement, geometry, center, radius, half)

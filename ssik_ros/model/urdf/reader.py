@@ -115,20 +115,20 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
     """
     if origin is None:
         return ZERO, ZERO
-    longest = DEFAULT_TOLERANCES.largest_length
-    if max(map(abs, origin.vector('xyz', ZERO))) > longest:
-        xyz = quote(origin.get('xyz'))
+    xyz, longest = origin.vector('xyz', ZERO), DEFAULT_TOLERANCES.largest_length
+    if max(map(abs, xyz)) > longest:
+        given = quote(origin.get('xyz'))
         origin.fail(
-            f'<origin xyz={xyz}> is farther away than {longest:g} m', 'Lengths are in metres.'
+            f'<origin xyz={given}> is farther away than {longest:g} m', 'Lengths are in metres.'
         )
     if 'quat_xyzw' not in origin.attributes:
-        return origin.vector('xyz', ZERO), origin.vector('rpy', ZERO)
+        return xyz, origin.vector('rpy', ZERO)
     if 'rpy' in origin.attributes:
         origin.fail('<origin> has both rpy and quat_xyzw')
     quaternion = origin.vector('quat_xyzw', (0.0, 0.0, 0.0, 1.0))
     if abs(math.hypot(*quaternion) - 1.0) > DEFAULT_TOLERANCES.quaternion_norm:
         origin.fail(f'The quaternion {origin.get("quat_xyzw")} is not of length 1')
-    return origin.vector('xyz', ZERO), rpy_of_matrix(matrix_of_quaternion(quaternion))
+    return xyz, rpy_of_matrix(matrix_of_quaternion(quaternion))
 
 
 def _parse_constraints(
