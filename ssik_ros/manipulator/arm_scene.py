@@ -81,7 +81,7 @@ class ArmScene:
         base = compute_link_pose(robot.tree, poses, robot.tree.link(group.base_link))
         self.in_model = place_objects(self.objects, base)
         """The objects, in the root link of the robot."""
-        self._scene = checker.scene(self.in_model)
+        self._scene = checker.scene_of(self.in_model)
 
     def colliding_pair(self, q: FloatArray) -> tuple[str, str] | None:
         """

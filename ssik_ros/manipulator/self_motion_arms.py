@@ -128,7 +128,7 @@ class SelfMotionArm:
         checker = CollisionChecker(robot)
         if not checker.available:
             raise InvalidOption("The objective 'clearance' needs a robot with collision geometry.")
-        scene = checker.scene(read_objects('obstacles', obstacles))
+        scene = checker.scene_of(read_objects('obstacles', obstacles))
         states = [robot.default_positions() for _ in range(2)]
         # Any two postures that differ in every joint.
         states[0][at], states[1][at] = 0.3 + 0.1 * np.arange(len(at)), -0.4

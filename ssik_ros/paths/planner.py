@@ -104,7 +104,7 @@ class ToolPathPlanner:
             import_library('coal', look_up)
             world = place_objects(request.obstacles, self.chain.base_pose())
             checker = CollisionChecker(robot, request.clearance)
-            exact = checker.scene(world, request.carried)
+            exact = checker.scene_of(world, request.carried)
             near = checker.with_padding(exact, request.clearance + SPARE)
             self.obstacles = (
                 Obstacles(self.chain, near, look_up),

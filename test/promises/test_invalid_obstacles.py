@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from ssik_ros import Manipulator
+from ssik_ros.arrays import LARGEST_REQUEST_VALUE
 from ssik_ros.errors import InvalidOption, ModelError, RequestError, SsikError
 from ssik_ros.kernels.paths.clearance import DOUBTFUL
 from ssik_ros.model.collision.checks import CollisionChecker
-from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject
+from ssik_ros.model.collision.objects import (
+    CarriedObject,
+    ObjectShape,
+    place_objects,
+    SolidKind,
+    WorldObject,
+)
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.tool_chain import ToolChain
@@ -194,6 +201,15 @@ def test_the_error_names_the_object_and_what_is_wrong():
     with pytest.raises(ModelError, match="'cup' has a pose that is no finite rigid") as caught:
         arm().scene(objects=[box(POSES['a mirrored pose'], 'cup')])
     assert caught.value.object == 'cup'
+
+
+def test_an_object_that_gets_too_far_away_in_another_frame_is_refused():
+    far = changed(HERE, (0, 3), 0.6 * LARGEST_REQUEST_VALUE)
+    (placed,) = place_objects([box()], far)
+    assert np.array_equal(placed.pose, far)
+    with pytest.raises(ModelError, match="'box' has a pose beyond") as caught:
+        place_objects([placed], far)
+    assert caught.value.object == 'box'
 
 
 def test_obstacles_of_a_generator_are_kept():

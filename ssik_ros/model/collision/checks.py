@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import SolverError
 from ssik_ros.model.collision.geometry import CollisionShape, make_shape, read_shapes
 from ssik_ros.model.collision.objects import (
@@ -78,7 +78,7 @@ class CollisionChecker:
         self._scene = scene.with_pairs(self._apart_pairs(scene))
 
     def _make_scene(
-        self, shapes: Sequence[SceneShape], pairs: Sequence[tuple[int, int]]
+        self, shapes: Sequence[SceneShape], pairs: Sequence[tuple[int, int]] | IntArray
     ) -> CollisionScene:
         return CollisionScene(self.robot, self._coal, shapes, pairs, self.padding)
 
@@ -124,21 +124,37 @@ class CollisionChecker:
         :raises ModelError: for an invalid object, which the collision library would miss, and for an unknown link.
         :raises InvalidOption: for anything but such objects.
         """
-        fixed, moved = read_objects('world', world), read_carried('carried', carried)
-        if not fixed and not moved:
+        return self.scene_of(read_objects('world', world), read_carried('carried', carried))
+
+    def scene_of(
+        self, fixed: Sequence[WorldObject] = (), carried: Sequence[CarriedObject] = ()
+    ) -> CollisionScene:
+        """
+        Return the scene of :meth:`scene` for objects that are checked already.
+
+        :param fixed: objects with poses in the model frame.
+        :param carried: objects with poses in links.
+        :raises ModelError: for an unknown link.
+        """
+        if not fixed and not carried:
             return self._scene
-        held = [entry for item in moved for entry in self._carried_shapes(item)]
+        held = [entry for item in carried for entry in self._carried_shapes(item)]
         standing = [entry for item in fixed for entry in self._world_shapes(item)]
         links, first_standing = len(self._link_shapes), len(self._link_shapes) + len(held)
         shapes = [*self._link_shapes, *held, *standing]
-        pairs = [(a, b) for a, b in self._scene.pairs.tolist()]
+        held_pairs: list[tuple[int, int]] = []
         for index, entry in enumerate(held, start=links):
             allowed = {entry.holder, *entry.touch_links}
-            pairs += [
+            held_pairs += [
                 (k, index) for k in range(links) if self._link_shapes[k].shape.link not in allowed
             ]
-            pairs += [(k, index) for k in range(links, index) if shapes[k].holder != entry.holder]
-        pairs += itertools.product(range(first_standing), range(first_standing, len(shapes)))
+            held_pairs += [
+                (k, index) for k in range(links, index) if shapes[k].holder != entry.holder
+            ]
+        held_part = np.array(held_pairs, dtype=np.int64).reshape(-1, 2)
+        standing_part = np.indices((first_standing, len(standing))).reshape(2, -1).T
+        standing_part[:, 1] += first_standing
+        pairs = np.concatenate((self._scene.pairs, held_part, standing_part))
         return self._make_scene(shapes, pairs)
 
     def with_padding(self, scene: CollisionScene, padding: float) -> CollisionScene:
@@ -194,10 +210,9 @@ class CollisionChecker:
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:
         """Iterate over the pairs of shapes to check, as two indices into ``shapes``."""
-        for a, first in enumerate(self.shapes):
-            for b in range(a + 1, len(self.shapes)):
-                if self._may_collide(first, self.shapes[b]):
-                    yield a, b
+        for (a, first), (b, second) in itertools.combinations(enumerate(self.shapes), 2):
+            if self._may_collide(first, second):
+                yield a, b
 
     def _may_collide(self, first: CollisionShape, second: CollisionShape) -> bool:
         """

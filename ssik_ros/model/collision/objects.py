@@ -5,25 +5,21 @@ from dataclasses import field, replace
 from enum import Enum
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arguments import check_kind, refuse
-from ssik_ros.arrays import (
-    FloatArray,
-    IntArray,
-    is_within_reason,
-    LARGEST_REQUEST_VALUE,
-    TOO_FAR,
-)
+from ssik_ros.arrays import are_within_reason, FloatArray, IntArray, is_within_reason, TOO_FAR
 from ssik_ros.errors import counted, DescriptionNotFound, InvalidOption, ModelError, quote
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.model.collision.geometry import Mesh, read_triangles
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 from ssik_ros.value_class import dataclass
 
+_Kind = TypeVar('_Kind')
+FLOAT = {float}
 LONGEST_NAME = 1_000
 """Characters of the name of an object or frame."""
 
@@ -45,10 +41,15 @@ class SolidKind(Enum):
     UNKNOWN = -1
     """Unknown shape type in a collision object message."""
 
-    @property
-    def count(self) -> int:
-        """Return how many sizes describe a shape of this kind; 0 for a mesh, -1 for an unknown kind."""
-        return self.value[0] if isinstance(self.value, tuple) else int(self.value)
+    def __init__(self, count: int, word: str = '') -> None:
+        """
+        Store the number of sizes.
+
+        :param count: how many sizes describe a shape of this kind; 0 for a mesh, -1 for an unknown kind.
+        :param word: text that tells kinds with equal counts apart.
+        """
+        del word
+        self.count = count
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +96,16 @@ class CarriedObject:
 
 def place_objects(objects: Sequence[WorldObject], pose: FloatArray) -> list[WorldObject]:
     """
-    Return copies of objects with their poses in another frame.
+    Return copies of checked objects with their poses in another frame; the new poses are checked.
 
-    :param objects: the objects.
+    :param objects: the objects, which :func:`check_object` accepts.
     :param pose: (4, 4) pose of the frame that they are in, in the other frame.
+    :raises ModelError: if an object is beyond ``LARGEST_REQUEST_VALUE`` in the other frame.
     """
-    return [replace(item, pose=pose @ item.pose) for item in objects]
+    placed = [replace(item, pose=pose @ item.pose) for item in objects]
+    for item in placed:
+        _refuse(item, _pose_fault(item.pose))
+    return placed
 
 
 def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
@@ -112,9 +117,7 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     :raises InvalidOption: if it is not iterable or contains anything but WorldObject.
     :raises ModelError: for an invalid object, such as one without shapes, see :func:`check_object`.
     """
-    if not isinstance(objects, Iterable):
-        refuse(name, objects, 'a list of WorldObject')
-    given = tuple(check_kind(name, item, WorldObject) for item in objects)
+    given = _read_all(name, objects, WorldObject)
     for item in given:
         check_object(item)
     return given
@@ -129,11 +132,16 @@ def read_carried(name: str, carried: Any) -> tuple[CarriedObject, ...]:
     :raises InvalidOption: if it is not iterable or contains anything but CarriedObject.
     :raises ModelError: for an invalid object, such as one without shapes, see :func:`check_object`.
     """
-    if not isinstance(carried, Iterable):
-        refuse(name, carried, 'a list of CarriedObject')
-    given = tuple(check_kind(name, entry, CarriedObject) for entry in carried)
+    given = _read_all(name, carried, CarriedObject)
     read_objects(name, [entry.object for entry in given])
     return given
+
+
+def _read_all(name: str, values: Any, kind: type[_Kind]) -> tuple[_Kind, ...]:
+    """Return an argument as a tuple of instances of a class; raise InvalidOption for anything else."""
+    if not isinstance(values, Iterable):
+        refuse(name, values, f'a list of {kind.__name__}')
+    return tuple(check_kind(name, value, kind) for value in values)
 
 
 def check_object(item: WorldObject) -> None:
@@ -146,7 +154,11 @@ def check_object(item: WorldObject) -> None:
     """
     if not isinstance(item.name, str) or not item.name:
         raise ModelError('An object has no id.')
-    fault = _object_fault(item)
+    _refuse(item, _object_fault(item))
+
+
+def _refuse(item: WorldObject, fault: str) -> None:
+    """Raise ModelError for an object with a fault, a phrase that follows "has"; do nothing if it is empty."""
     if fault:
         raise ModelError(f'Object {quote(item.name)} has {fault}.', object=item.name)
 
@@ -180,7 +192,7 @@ def _shape_fault(shape: ObjectShape) -> str:
     check_kind('shape', shape, ObjectShape)
     if not isinstance(shape.kind, SolidKind) or shape.kind is SolidKind.UNKNOWN:
         return 'a solid with a kind other than box, sphere, cylinder and cone'
-    fault = _pose_fault(shape.pose) or _size_fault(shape.kind, _as_numbers(shape.sizes))
+    fault = _pose_fault(shape.pose) or _size_fault(shape.kind, shape.sizes)
     if not fault and shape.kind is SolidKind.MESH:
         fault = _mesh_fault(_as_numbers(shape.vertices), _as_numbers(shape.triangles))
     return f'a {shape.kind.name.lower()} with {fault}' if fault else ''
@@ -191,21 +203,23 @@ def _pose_fault(given: Any) -> str:
     pose = np.ascontiguousarray(_as_numbers(given), dtype=np.float64)
     if pose.shape != (4, 4) or not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
         return 'a pose that is no finite rigid transform'
-    return '' if is_within_reason(pose[:3, 3]) else f'a pose {TOO_FAR}'
+    return '' if are_within_reason(pose[:3, 3].tolist()) else f'a pose {TOO_FAR}'
 
 
-def _size_fault(kind: SolidKind, sizes: NDArray[Any]) -> str:
+def _size_fault(kind: SolidKind, given: Any) -> str:
     """Return the fault of the sizes of a shape as a phrase such as "no direction"; empty if they are valid."""
-    numbers = sizes.ravel().tolist()
-    if sizes.shape != (kind.count,) or not all(map(math.isfinite, numbers)):
-        return f'{counted(sizes.size, "number")} instead of {kind.count} finite ones'
-    if kind is SolidKind.PLANE and not np.linalg.norm(sizes[:3]) > 0.0:
-        return 'no direction'
-    if kind is not SolidKind.PLANE and min(numbers, default=1.0) <= 0.0:
+    sizes = given
+    if type(given) not in (tuple, list) or not FLOAT.issuperset(map(type, given)):
+        array = _as_numbers(given)
+        sizes = array.tolist() if array.ndim == 1 else [math.nan] * array.size
+    if len(sizes) != kind.count or not all(map(math.isfinite, sizes)):
+        return f'{counted(len(sizes), "number")} instead of {kind.count} finite ones'
+    if kind is SolidKind.PLANE:
+        if not np.linalg.norm(sizes[:3]) > 0.0:
+            return 'no direction'
+    elif kind is not SolidKind.MESH and min(sizes) <= 0.0:
         return 'a size that is not above zero'
-    return (
-        '' if max(map(abs, numbers), default=0.0) <= LARGEST_REQUEST_VALUE else f'a size {TOO_FAR}'
-    )
+    return '' if are_within_reason(sizes) else f'a size {TOO_FAR}'
 
 
 def _mesh_fault(vertices: NDArray[Any], triangles: NDArray[Any]) -> str:
@@ -217,11 +231,12 @@ def _mesh_fault(vertices: NDArray[Any], triangles: NDArray[Any]) -> str:
     """
     if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not len(triangles):
         return 'no triangles'
-    if not np.isfinite(vertices).all():
-        return 'a vertex that is not finite'
+    if not is_within_reason(vertices):
+        is_far = np.isfinite(vertices).all()
+        return f'a vertex {TOO_FAR}' if is_far else 'a vertex that is not finite'
     if not (triangles.min() >= 0 and triangles.max() < len(vertices)):
         return 'a triangle of vertices that it does not have'
-    return '' if is_within_reason(vertices) else f'a vertex {TOO_FAR}'
+    return ''
 
 
 def _as_numbers(values: Any) -> NDArray[Any]:

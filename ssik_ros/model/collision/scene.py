@@ -170,7 +170,7 @@ class CollisionScene:
         robot: RobotModel,
         coal: Any,
         shapes: Sequence[SceneShape],
-        pairs: Sequence[tuple[int, int]],
+        pairs: Sequence[tuple[int, int]] | IntArray,
         padding: float,
     ) -> None:
         """

@@ -108,7 +108,7 @@ class RobotCollisions:
         last = self._last
         if last is None or last[0] is not around:
             with self._lock:
-                last = (around, checker.scene(around.standing, around.carried))
+                last = (around, checker.scene_of(around.standing, around.carried))
             self._last = last
         return last[1]
 
