@@ -108,7 +108,9 @@ def are_inside(
     :param lower, upper: (n,) limits; infinite for no limit [rad or m].
     :param slack: distance from the limits that still counts as inside [rad or m].
     """
-    return np.asarray((values >= lower - slack) & (values <= upper + slack))
+    if slack:
+        lower, upper = lower - slack, upper + slack
+    return np.asarray((values >= lower) & (values <= upper))
 
 
 def is_within_reason(values: ArrayLike) -> bool:

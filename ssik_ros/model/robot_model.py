@@ -27,6 +27,8 @@ from ssik_ros.value_class import dataclass
 
 QUATERNION_START = {JointKind.FLOATING: 3, JointKind.SPHERICAL: 0}
 """Index of the quaternion among the variables of a joint."""
+WITH_ANGLE = JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PLANAR
+"""Kinds of joints whose last variable is an angle."""
 
 FollowerRow = tuple[int, int, float, float]
 """Position variables of a follower and of its leader, multiplier and offset."""
@@ -235,12 +237,17 @@ class RobotModel:
         """
         group = self.read_group(group)
         lower, upper = group.lower.copy(), group.upper.copy()
-        start = 0
+        angles: list[int] = []
+        stop = 0
         for joint in group.joint_indices:
             kind = JointKind(self.tree.kinds[joint])
-            stop = start + POSITION_SIZE[kind]
-            _bound_angles(kind, lower[start:stop], upper[start:stop])
-            start = stop
+            start, stop = stop, stop + POSITION_SIZE[kind]
+            if kind in QUATERNION_START:
+                first = start + QUATERNION_START[kind]
+                lower[first:stop], upper[first:stop] = -1.0, 1.0
+            elif kind in WITH_ANGLE:
+                angles.append(stop - 1)
+        lower[angles], upper[angles] = finite_range(lower[angles], upper[angles])
         unbounded = ~(np.isfinite(lower) & np.isfinite(upper))
         if unbounded.any():
             names = [group.variable_names[i] for i in np.flatnonzero(unbounded)]
@@ -319,17 +326,3 @@ def find_followers(tree: KinematicTree) -> list[FollowerRow]:
         tree.offsets[followers],
     )
     return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None:
-    """
-    Replace infinite limits of a joint's angles in place, so that they span 2 pi [rad]; quaternions get [-1, 1].
-
-    :param kind: kind of the joint.
-    :param lower, upper: limits of its position variables.
-    """
-    if kind in QUATERNION_START:
-        lower[QUATERNION_START[kind] :] = -1.0
-        upper[QUATERNION_START[kind] :] = 1.0
-    if kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PLANAR):
-        lower[-1], upper[-1] = finite_range(lower[-1], upper[-1])
