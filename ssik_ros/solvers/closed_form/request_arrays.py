@@ -5,6 +5,7 @@ Shapes: ``n`` joints. A pose is the pose of the tip in the base frame, unless a 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,7 @@ class RequestArrays:
         self._plans = {self.plan.held: self.plan}
         self._options: dict[tuple[int | float | None, ...], FloatArray] = {}
         self._share = min(1.0, chain.length / SMALL_ARM)
+        self._places = _places_of_parts(self.plan.size)
         self._no_samples = np.zeros(1)
         self._no_seed = np.zeros(self.plan.size)
 
@@ -308,16 +310,23 @@ class RequestArrays:
         """
         if request.lower is None and request.upper is None and request.tool is None:
             return plan.reals
-        reals = plan.reals.copy()
-        shown = plan_layout.PLAN.show(reals, plan.size)
+        reals, places = plan.reals.copy(), self._places
         if request.tool is not None:
-            home = self.chain.home @ request.tool
-            shown.home[:9], shown.home[9:] = home[:3, :3].ravel(), home[:3, 3]
-            se3.invert(shown.inverse, shown.home)
-            place = shown.hull[reach_hull.POINT : reach_hull.POINT + 3]
-            shown.hull[reach_hull.LEVER] = np.linalg.norm(place - home[:3, 3])
+            home, packed = self.chain.home @ request.tool, reals[places.home]
+            se3.from_matrix(packed, home, 0)
+            se3.invert(reals[places.inverse], packed)
+            hull = reals[places.hull]
+            lever = hull[reach_hull.POINT : reach_hull.POINT + 3] - home[:3, 3]
+            hull[reach_hull.LEVER] = math.sqrt(lever.dot(lever))
         if request.lower is not None:
-            shown.lower[:] = request.lower
+            reals[places.lower] = request.lower
         if request.upper is not None:
-            shown.upper[:] = request.upper
+            reals[places.upper] = request.upper
         return reals
+
+
+def _places_of_parts(n: int) -> Any:
+    """Return the parts of a plan's real numbers as slices, in a named tuple with the fields of ``plan_layout.Plan``."""
+    indices: Any = np.arange(plan_layout.plan_size(n))
+    make: Any = plan_layout.Plan
+    return make(*(slice(part[0], part[-1] + 1) for part in plan_layout.PLAN.show(indices, n)))
