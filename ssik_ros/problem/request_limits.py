@@ -9,9 +9,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.arguments import check_mapping, read_float, read_numbers
+from ssik_ros.arguments import as_floats, check_mapping, read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
@@ -39,8 +38,12 @@ class Variables(NamedTuple):
     """(nv,) name of the joint of each variable."""
     places: IntArray
     """(nv,) index of each variable in a seed."""
-    is_limited: NDArray[np.bool_]
-    """(nv,) True for variables of the group that are no part of a ball joint."""
+    limited: IntArray | slice = slice(None)
+    """Indices of the variables of the group that are no part of a ball joint."""
+    limited_places: IntArray | slice = slice(None)
+    """Index of each of them in a seed."""
+    passive: tuple[int, ...] = ()
+    """Indices of the passive variables."""
     balls: tuple[int, ...] = ()
     """The first variable of each ball joint of the group."""
 
@@ -51,8 +54,7 @@ class Variables(NamedTuple):
 
         :param group: the group.
         """
-        n = group.variable_count
-        return cls(group, group.joint_names, np.arange(n), np.ones(n, dtype=np.bool_))
+        return cls(group, group.joint_names, np.arange(group.variable_count))
 
     @classmethod
     def of_problem(cls, problem: Problem, group: JointGroup) -> 'Variables':
@@ -61,15 +63,23 @@ class Variables(NamedTuple):
 
         :param group: group of the problem.
         """
-        is_own = problem.variable_q < problem.group_size
-        is_limited = is_own & (problem.variable_kind <= layout.LINEAR)
-        balls = np.flatnonzero(is_own & (problem.variable_kind == layout.BALL_FIRST))
-        joints, places = problem.joint_of_variable, problem.variable_q
-        return cls(group, joints, places, is_limited, tuple(balls.tolist()))
+        places, kinds = problem.variable_q, problem.variable_kind
+        is_own = places < problem.group_size
+        limited = np.flatnonzero(is_own & (kinds <= layout.LINEAR))
+        balls = np.flatnonzero(is_own & (kinds == layout.BALL_FIRST))
+        return cls(
+            group,
+            problem.joint_of_variable,
+            places,
+            limited,
+            places[limited],
+            tuple(np.flatnonzero(~is_own).tolist()),
+            tuple(balls.tolist()),
+        )
 
     def read(self, values: Any, what: str) -> FloatArray:
         """
-        Return the numbers that a field has for the limited variables, in their order.
+        Return the numbers that a field has for the limited variables, in their order; not always a copy.
 
         The field has a number for each position variable of the group.
 
@@ -78,9 +88,9 @@ class Variables(NamedTuple):
         :raises DimensionMismatch: for another shape, and for NaN.
         :raises InvalidOption: for anything but real numbers, and for finite limits of ball joints.
         """
-        array = read_numbers(what, values)
+        array = as_floats(what, values)
         names = self.group.variable_names
-        if array.shape != (len(names),) or np.isnan(array).any():
+        if array.shape != (len(names),) or any(map(math.isnan, array.tolist())):
             raise DimensionMismatch(
                 f'{what} must hold {counted(len(names), "number")} without NaN, one for each of '
                 f'{list(names)}; got {values}.',
@@ -94,7 +104,7 @@ class Variables(NamedTuple):
                     f'{what} of joint {quote(self.joints[ball])} must be infinite: a quaternion '
                     'has no limits.'
                 )
-        return array[self.places[self.is_limited]]
+        return array[self.limited_places]
 
 
 def narrow_limits(
@@ -123,14 +133,13 @@ def narrow_limits(
     narrow_by_own(request, variables, lower, upper)
     if request.consistency_limits is not None:
         width = variables.read(request.consistency_limits, 'consistency_limits')
-        at = variables.is_limited
-        near = seed[variables.places[at]]
+        at, near = variables.limited, seed[variables.limited_places]
         lower[at] = np.maximum(lower[at], near - width)
         upper[at] = np.minimum(upper[at], near + width)
-        if not (lower <= upper).all():
+        if _without_room(lower, upper):
             return False
-    passive = variables.places >= variables.group.variable_count
-    lower[passive] = upper[passive] = seed[variables.places[passive]]
+    for v in variables.passive:
+        lower[v] = upper[v] = seed[variables.places[v]]
     for name, value in locked_joints(request).items():
         _lock(name, value, variables, seed, (lower, upper))
     return True
@@ -148,7 +157,7 @@ def narrow_by_own(
     :raises InvalidOption: for limits that are not numbers, and for finite limits of ball joints.
     :raises InvalidLimits: if a lower limit is above an upper limit.
     """
-    at = variables.is_limited
+    at = variables.limited
     if request.lower is not None:
         lower[at] = np.maximum(lower[at], variables.read(request.lower, 'lower'))
     if request.upper is not None:
@@ -169,12 +178,18 @@ def locked_joints(request: SolveRequest) -> Mapping[str, float | None]:
 
 def _require_room(names: Sequence[str], lower: FloatArray, upper: FloatArray) -> None:
     """Raise InvalidLimits for the first joint whose lower limit is above its upper limit."""
-    for v in np.flatnonzero(lower > upper).tolist():
+    for v in _without_room(lower, upper):
         raise InvalidLimits(
             f'Joint {quote(names[v])} has no room: the request and the model leave '
             f'[{lower[v]}, {upper[v]}].',
             joint=names[v],
         )
+
+
+def _without_room(lower: FloatArray, upper: FloatArray) -> list[int]:
+    """Return the indices of the variables whose lower limit is above their upper limit."""
+    above: list[int] = (lower > upper).nonzero()[0].tolist()
+    return above
 
 
 def _lock(
