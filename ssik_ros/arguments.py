@@ -21,6 +21,7 @@ _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 200
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 16
 _FLOAT64 = np.dtype(np.float64)
+_LISTS = list, tuple
 _REAL_KINDS = 'fiu'
 """Kinds of the dtypes of real numbers."""
 
@@ -270,10 +271,11 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
     except (ValueError, RecursionError) as error:
         reason = shorten(error)
         raise DimensionMismatch(f'{name} is no array of numbers: {reason}.') from error
-    kind = array.dtype.kind
-    is_text = kind == 'u' and isinstance(value, bytearray)
-    if array.size and (is_text or kind not in _REAL_KINDS):
-        refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
+    is_ready = array.dtype == _FLOAT64
+    if not is_ready and array.size:
+        is_text = isinstance(value, bytearray)
+        if is_text or array.dtype.kind not in _REAL_KINDS:
+            refuse(name, value, f'an array of real numbers (it is one of {array.dtype})')
     if shape is not None and not (
         len(shape) == array.ndim
         and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
@@ -285,18 +287,19 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
             expected=tuple(shape),
             actual=array.shape,
         )
-    return array.astype(np.float64)
+    # An array that is made from a list is new already.
+    return array if is_ready and type(value) in _LISTS else array.astype(np.float64)
 
 
 def as_floats(name: str, value: Any) -> FloatArray:
     """
-    Return an argument as an array of floats: an array of float64 itself, other values as :func:`read_numbers`.
+    Return an argument as an array of floats, not always a copy; values of other kinds are read by :func:`read_numbers`.
 
     :param name: the argument, for messages.
     :param value: an array, or lists of numbers.
     :raises InvalidOption, DimensionMismatch: as :func:`read_numbers`.
     """
-    is_ready = type(value) is np.ndarray and value.dtype == _FLOAT64
+    is_ready = type(value) is np.ndarray and value.dtype is _FLOAT64
     return value if is_ready else read_numbers(name, value)
 
 

@@ -42,6 +42,7 @@ class RequestReader:
         self.stack = (len(tips), 4, 4)
         """Shape of one pose for each tip."""
         self._seed_shape, self._state_shape = (group.variable_count,), (robot.tree.nq,)
+        self._tolerance_shapes = (), (len(tips),)
 
     def poses(self, poses: Any, name: str = 'targets') -> FloatArray:
         """
@@ -52,7 +53,8 @@ class RequestReader:
         :param name: the field, for messages.
         :raises RequestError: for another shape, and for anything but real numbers.
         """
-        array = _numbers(name, poses)
+        is_plain = type(poses) is NDARRAY and poses.dtype is FLOAT64
+        array: FloatArray = poses if is_plain else read_numbers(name, poses)
         shape = array.shape
         if shape != self.stack and (shape != (4, 4) or self.stack[0] != 1):
             raise DimensionMismatch(
@@ -87,7 +89,8 @@ class RequestReader:
 
         :raises RequestError: for another shape, and for anything but real numbers.
         """
-        array = _numbers('seed', seed)
+        is_plain = type(seed) is NDARRAY and seed.dtype is FLOAT64
+        array: FloatArray = seed if is_plain else read_numbers('seed', seed)
         if array.shape != self._seed_shape:
             names = list(self._group.variable_names)
             raise DimensionMismatch(
@@ -118,15 +121,18 @@ class RequestReader:
 
     def tolerance(self, tolerance: Any) -> FloatArray:
         """
-        Return a checked tolerance as an array: one number for all tips, or (t,).
+        Return a checked tolerance as an array, not always a copy: one number for all tips, or (t,).
 
         :raises InvalidOption: when it is not positive and finite, or has another shape.
         """
         if type(tolerance) is float and 0.0 < tolerance < math.inf:
             return np.array(tolerance)
-        value = read_numbers('tolerance', tolerance)
-        positive = (value > 0.0) & np.isfinite(value)
-        if value.shape not in ((), (len(self._tips),)) or not positive.all():
+        is_plain = type(tolerance) is NDARRAY and tolerance.dtype is FLOAT64
+        value: FloatArray = tolerance if is_plain else read_numbers('tolerance', tolerance)
+        is_usable = value.shape in self._tolerance_shapes
+        for number in value.ravel().tolist():
+            is_usable = is_usable and 0.0 < number < math.inf
+        if not is_usable:
             raise InvalidOption(
                 f'The tolerance must be a positive number, or one for each of the '
                 f'{counted(len(self._tips), "tip")}, not {tolerance}.'
@@ -152,12 +158,6 @@ class RequestReader:
             checked_flag(request.cancel)
 
 
-def _numbers(name: str, value: Any) -> FloatArray:
-    """Return a field as an array of floats: itself if it is one, else a copy; raise RequestError for anything else."""
-    is_plain = type(value) is NDARRAY and value.dtype is FLOAT64
-    return value if is_plain else read_numbers(name, value)
-
-
 def checked_flag(flag: IntArray) -> IntArray:
     """
     Check that a cancel flag is a writeable int64 array of shape (1,), and return it.
@@ -177,7 +177,8 @@ def nanoseconds(seconds: float) -> int:
     :param seconds: the budget [s]; 0 and budgets from LARGEST_TIMEOUT on mean no budget, others are at least 1 ns.
     :raises InvalidOption: for NaN, negative numbers, and anything but a number.
     """
-    seconds = read_float('timeout', seconds)
+    if type(seconds) is not float:
+        seconds = read_float('timeout', seconds)
     if not seconds >= 0.0:
         raise InvalidOption(
             f'timeout must be a number of seconds from 0 on (0 and None set no limit), not {seconds}.',

@@ -200,7 +200,7 @@ class GroupMethods:
         If the request has several tolerances, this is the smallest one; if it has none, the parameter
         ``target_tolerance``.
         """
-        tolerance = (
-            self.options.target_tolerance if request.tolerance is None else request.tolerance
-        )
-        return float(np.min(tolerance))
+        if request.tolerance is not None:
+            return float(np.min(request.tolerance))
+        tolerance: float = self.options.target_tolerance
+        return tolerance

@@ -137,10 +137,10 @@ class AnalyticSolver:
             if solution is not None:
                 return solution
         result = self._solve_any(request)
-        is_nearest_open = result.status == IkStatus.UNSOLVED and result.cause != Cause.VALIDATION
-        if request.wants_nearest and is_nearest_open:
-            return self._search_nearest(request, result)
-        return result
+        if not request.wants_nearest or result.status != IkStatus.UNSOLVED:
+            return result
+        is_open = result.cause != Cause.VALIDATION
+        return self._search_nearest(request, result) if is_open else result
 
     def _solve_any(self, request: SolveRequest) -> IkResult:
         """Return the result of any request by the closed form; without a branch, its nearest posture is the seed."""
@@ -262,11 +262,17 @@ class AnalyticSolver:
 
         :param tolerance: largest Frobenius norm of FK - T of a branch; None means the default.
         """
+        target = self._reader.poses(request.targets)
+        if target.shape == ONE_TIP:
+            target = target[0]
         # The kernel accepts only arrays that are contiguous and writable.
-        target = self._reader.poses(request.targets).copy().reshape(4, 4)
+        if not target.flags.carray:
+            target = target.copy()
         self._reader.check_budgets(request)
         is_usable = request.state is None or self._reader.is_state_usable(request.state)
-        if not is_usable or not joint_values.are_usable(seed):
+        # The length is cheaper than a look at every value, and does not overflow.
+        is_short = math.hypot(*seed.tolist()) <= joint_values.LARGEST_JOINT_VALUE
+        if not is_usable or not (is_short or joint_values.are_usable(seed)):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
         wanted = self._branch_request(request, seed)
         if wanted is None:
@@ -316,23 +322,31 @@ class AnalyticSolver:
 
     def _branch_request(self, request: SolveRequest, seed: FloatArray) -> BranchRequest | None:
         """Convert a request to a :class:`BranchRequest`; return None if a joint has no value within all limits."""
-        tool = request.tool_offsets
-        most = request.max_solutions if request.validate is None else LARGEST_CAPACITY
-        wanted = BranchRequest(
+        lower = upper = None
+        holding, tool = Holding(), request.tool_offsets
+        if tool is not None:
+            tool = self._reader.tools(tool)[0]
+        if (
+            request.locked
+            or request.lower is not None
+            or request.upper is not None
+            or request.consistency_limits is not None
+        ):
+            lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
+            if not narrow_limits(request, self._variables, seed, lower, upper):
+                return None
+            locked = [self.joint_names.index(name) for name in locked_joints(request)]
+            holding = Holding.among(self.arm.plan, {at: float(lower[at]) for at in locked})
+        return BranchRequest(
             seed=seed,
             metric=self._metric,
-            max_solutions=most,
-            tool=None if tool is None else self._reader.tools(tool)[0],
+            max_solutions=request.max_solutions if request.validate is None else LARGEST_CAPACITY,
+            lower=lower,
+            upper=upper,
+            tool=tool,
+            held=holding.held,
+            held_values=holding.held_values,
         )
-        narrowed = (request.lower, request.upper, request.consistency_limits)
-        if not request.locked and all(limit is None for limit in narrowed):
-            return wanted
-        lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
-        if not narrow_limits(request, self._variables, seed, lower, upper):
-            return None
-        locked = [self.joint_names.index(name) for name in locked_joints(request)]
-        holding = Holding.among(self.arm.plan, {at: float(lower[at]) for at in locked})
-        return wanted._replace(lower=lower, upper=upper, **holding._asdict())
 
 
 def with_nearest(exact: IkResult, searched: IkResult, tolerance: float) -> IkResult:

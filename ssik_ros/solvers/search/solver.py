@@ -218,7 +218,7 @@ class SearchSolver:
         """
         problem, options, arrays, out, request = run
         validate = request.validate
-        cancel = self.flag_of(request)
+        cancel = self.no_cancel if request.cancel is None else self.flag_of(request)
         kernel, ints, reals = self.kernel, problem.ints, problem.reals
         counters, work = arrays.counters, arrays.work
         while True:
