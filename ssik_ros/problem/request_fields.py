@@ -130,7 +130,7 @@ class RequestReader:
         is_plain = type(tolerance) is NDARRAY and tolerance.dtype is FLOAT64
         value: FloatArray = tolerance if is_plain else read_numbers('tolerance', tolerance)
         is_usable = value.shape in self._tolerance_shapes
-        for number in value.ravel().tolist():
+        for number in value.tolist() if value.ndim else [value.item()]:
             is_usable = is_usable and 0.0 < number < math.inf
         if not is_usable:
             raise InvalidOption(

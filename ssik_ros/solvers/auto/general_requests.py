@@ -8,8 +8,8 @@ plain requests, :mod:`ssik_ros.solvers.auto.plain_requests`, may run before: req
 import dataclasses
 import time
 
+from ssik_ros.arguments import read_float
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.problem.request_fields import nanoseconds
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.auto.methods import GroupMethods
 from ssik_ros.solvers.auto.policy import SolveMethod
@@ -49,9 +49,10 @@ class GeneralRequests:
         began = time.monotonic() if began is None else began
         if tried is not None and (self._methods.is_complete or _is_final(tried)):
             return tried
-        order, stop = self._methods.for_request(request), _Deadline(request, began)
+        order = self._methods.for_request(request)
         if order[0] == SolveMethod.POSE_IK:
             return self._methods.pose_ik.solve(request)
+        stop = _Deadline(request, began)
         if self._methods.closed_form is None or SolveMethod.CLOSED_FORM not in order:
             return self._search_only(request, tried, stop)
         if tried is None and order[0] == SolveMethod.SEARCH:
@@ -147,9 +148,11 @@ class _Deadline:
 
     def __init__(self, request: SolveRequest, began: float) -> None:
         """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of None or 0 sets none."""
-        budget = 0 if request.timeout is None else nanoseconds(request.timeout)
-        self._is_set = budget > 0
-        self._stop = began + 1e-9 * budget
+        timeout = request.timeout
+        # The first method that runs refuses a negative number and NaN.
+        seconds = 0.0 if timeout is None else read_float('timeout', timeout)
+        self._is_set = seconds > 0.0
+        self._stop = began + seconds
 
     def leaves(self, seconds: float) -> bool:
         """Return whether at least ``seconds`` are left until the deadline [s]; True without a deadline."""
