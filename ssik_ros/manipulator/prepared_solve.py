@@ -160,7 +160,7 @@ class PreparedSolve(ABC):
             solver_tier=facts.tier,
             dispatch_reason=facts.reason,
             final_count=count,
-            max_fk_residual=float(candidates.residuals.max()) if count else float('nan'),
+            max_fk_residual=max(candidates.residuals.tolist(), default=math.nan),
             fk_atol=policy.fk_atol,
             warnings=(*_few_joints(self.dof, count), *policy.unused_changes(made_with)),
             **{name: getattr(candidates, name) for name in COPIED},
