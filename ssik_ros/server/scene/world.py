@@ -32,7 +32,7 @@ class PlacedFrame(NamedTuple):
 
 class Surroundings(NamedTuple):
     """
-    A snapshot of all objects: ``standing`` ones in the world, and objects that the robot carries.
+    A snapshot of all objects: ``standing`` ones in the world, and objects that the robot carries. All are checked.
 
     As long as no object changes, the world returns the same instance.
     """
