@@ -75,7 +75,7 @@ class CollisionChecker:
         )
         self._no_default = frozenset(robot.srdf.no_default_collisions)
         scene = self._make_scene(self._link_shapes, list(self._checked_pairs()))
-        self._scene = scene.with_pairs(self._apart_pairs(scene))
+        self._scene = scene if self._disabled else scene.with_pairs(self._apart_pairs(scene))
 
     def _make_scene(
         self, shapes: Sequence[SceneShape], pairs: Sequence[tuple[int, int]] | IntArray
