@@ -10,7 +10,7 @@ from ssik_ros.model.collision.scene import CollisionScene, Contact, NearestPair
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.scene.candidate_checks import PairFinder
 from ssik_ros.server.scene.world import Surroundings
 
