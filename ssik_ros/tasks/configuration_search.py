@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_float, read_numbers, refuse, shown
+from ssik_ros.arguments import read_count, read_flag, read_float, read_numbers, refuse, shown
 from ssik_ros.arrays import FloatArray, wrap_angle
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import handling, packing
@@ -76,7 +76,12 @@ class SearchOptions:
     """Pose in the world for the target of the task set's first tip; None leaves the target at its present pose."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for a value of a wrong type or out of range, such as a negative time."""
+        """
+        Check the options.
+
+        :raises InvalidOption: for a value of a wrong type or out of range, such as a negative time.
+        :raises DimensionMismatch: if ``p_metric`` has not four weights, or ``c_metric`` is not a list.
+        """
         for name in ('max_samples', 'max_configs', 'seed'):
             value = getattr(self, name)
             if value is not None:
@@ -91,6 +96,8 @@ class SearchOptions:
                 weights = read_numbers(name, given, (size,))
                 if not ((weights >= 0.0) & (weights < math.inf)).all():
                     raise InvalidOption(f'{name} needs finite numbers >= 0, not {shown(given)}.')
+        for name in ('find_multiple', 'find_alt'):
+            read_flag(name, getattr(self, name))
         read_count('workers', self.workers, 1, MOST_WORKERS)
         if self.validate is not None and not callable(self.validate):
             refuse('validate', self.validate, 'a function of a configuration')

@@ -14,13 +14,23 @@ import importlib
 import json
 import math
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import read_path
+from ssik_ros.arguments import check_mapping, read_path
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, describe_choices, ModelError, quote, shorten, SsikError
+from ssik_ros.errors import (
+    ConfigError,
+    describe_choices,
+    DescriptionNotFound,
+    ModelError,
+    quote,
+    shorten,
+    SsikError,
+    writing,
+)
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.strict_yaml import EntryReader, finite_number, refuse
@@ -74,6 +84,8 @@ def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> 
     Return an environment as the bytes of a JSON document, and write them to the file ``path`` if given.
 
     :raises ModelError: if a function of a dependent joint cannot be imported by a name, such as a lambda.
+    :raises InvalidOption: if ``path`` is not a path, or if the file cannot be written.
+    :raises EnvironmentClosed: for a closed environment.
     """
     environment.find(None)
     lost = [
@@ -97,7 +109,9 @@ def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> 
     }
     data = (json.dumps(document, indent=1, allow_nan=False) + '\n').encode()
     if path is not None:
-        read_path('path', path).write_bytes(data)
+        file = read_path('path', path)
+        with writing(file):
+            file.write_bytes(data)
     return data
 
 
@@ -197,11 +211,14 @@ def load(
     :param source: the bytes of a document, or the path of its file.
     :param functions: the functions that the document may name, by 'module:name' as the document writes it.
     :raises DocumentError: if the environment is not empty, or with the item of the document that is wrong.
-    :raises OSError: if the file cannot be read.
+    :raises DescriptionNotFound: (a FileNotFoundError) if the file cannot be read.
+    :raises InvalidOption: if ``source`` is neither bytes nor a path, or ``functions`` not a mapping.
     """
+    if functions is not None:
+        check_mapping('functions', functions, 'functions by their names')
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
-    data = source if isinstance(source, bytes) else read_path('source', source).read_bytes()
+    data = source if isinstance(source, bytes) else _read(read_path('source', source))
     name, priority = environment.name, environment.priority
     try:
         _fill(environment, _parse(data), functions or {})
@@ -211,6 +228,15 @@ def load(
         if isinstance(error, DocumentError) or not isinstance(error, MALFORMED):
             raise
         raise DocumentError(f'The document is refused: {error}') from error
+
+
+def _read(path: Path) -> bytes:
+    """Return the bytes of a file; raise DescriptionNotFound if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error
+        raise DescriptionNotFound(f'{quote(path)} cannot be read: {reason}.', path=path) from error
 
 
 def _empty(environment: TaskWorld) -> None:

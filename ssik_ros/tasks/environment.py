@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from ssik_ros.arguments import (
     check_callable,
     check_listed,
-    check_mapping,
     read_count,
     read_flag,
     refuse,
@@ -66,7 +65,7 @@ class TaskSet(TaskSetData):
         :returns: the task, and the record of all copies from this scene: ``to_ik`` has their handles by name in the
             scene.
         :raises FrameNotFound: for a name that the scene does not have.
-        :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
+        :raises InvalidOption: if tip or target is a joint, if the base does not carry the tip, or for other bits.
         """
         return Copier(self.world, scene).add_task(self, base, tip, target, constraints)
 
@@ -102,6 +101,7 @@ class TaskSet(TaskSetData):
         Solve only this task set, move its joints, and return how the solve ended.
 
         :param options: keyword arguments of :meth:`Environment.solve`, such as ``max_iterations``.
+        :raises RequestError: as :meth:`Environment.solve`.
         """
         return self.world.solve((self,), **options)
 
@@ -118,6 +118,7 @@ class TaskSet(TaskSetData):
         :param exact: whether J is the derivative -de/dq of the error. False gives the velocity of the tip instead,
             which does not depend on the target. It is linear in the axes of the constraint base, then angular in the
             axes of the tip. Both are equal if the tip is at its target.
+        :raises InvalidOption: for a value of ``exact`` without a truth value.
         """
         return jacobian_of(self.world, self, exact=exact)
 
@@ -132,7 +133,7 @@ class TaskSet(TaskSetData):
 
         :param joints: the joints whose values a configuration holds; None for the joints of the task set.
         :param options: fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, by name.
-        :raises RequestError: for an unknown or wrong option, or without any joint.
+        :raises RequestError: for an unknown or wrong option, for an object that is not a joint, or without any joint.
         :raises FrameNotFound: (a KeyError) for an unknown joint.
         """
         return ConfigurationSearch(self.world, self, self._chosen(joints), options).run()
@@ -230,6 +231,8 @@ class Environment(World[TaskSet]):
         :param scene: any object with the methods of :class:`ssik_ros.tasks.scene.Scene`.
         :param name: name of the environment in messages.
         :raises InvalidOption: if the scene lacks a method.
+        :raises FrameNotFound, UnsupportedJoint: for a parent or master that the scene does not have, and for a
+            spherical joint that follows another joint.
         """
         environment = cls(name)
         copy_all(environment, scene)
@@ -308,7 +311,7 @@ class Environment(World[TaskSet]):
         result = SolveResult(plan, summary, plan.outcome.copy(), self.values.copy())
         for task_set in plan.task_sets:
             self.results[task_set] = result
-        if sync is not None and (result.success or allow_error):
+        if sync is not None and (read_flag('allow_error', allow_error) or result.success):
             self.sync_to(sync, plan.task_sets)
         if debug & 1:
             result.overlays = tuple(self.debug_overlay(e.tip, e.base) for e in plan.tasks)
@@ -350,7 +353,7 @@ class Environment(World[TaskSet]):
         :param exact: whether the Jacobian is the derivative -de/dq of the error. False gives the velocity of the tip,
             as :meth:`TaskSet.jacobian` explains.
         :raises FrameNotFound: (a KeyError) for an unknown joint or base.
-        :raises ValueError, TypeError: for a pose or constraints of a wrong form.
+        :raises ValueError, TypeError: for a pose or constraints of a wrong form, and if ``last_joint`` is not a joint.
         """
         joint = self.joint(last_joint)
         above = self.find(base)
@@ -387,7 +390,8 @@ class Environment(World[TaskSet]):
         :param max_configs: most rows; None for all.
         :raises FrameNotFound: (a KeyError) for an unknown joint.
         :raises DimensionMismatch: if ``low`` or ``ranges`` have another length than ``joints``.
-        :raises InvalidOption: for a positive width without ``low``, or a negative ``max_configs``.
+        :raises InvalidOption: for an object that is not a joint, a positive width without ``low``, or a negative
+            ``max_configs``.
         """
         chosen = [self.joint(item) for item in check_listed('joints', joints)]
         return alternate_configs(self, chosen, self.values, low, ranges, max_configs)
@@ -399,6 +403,7 @@ class Environment(World[TaskSet]):
         :param task_sets: task sets whose joints and targets are read; None for everything that was copied from the
             scene.
         :raises RequestError: if nothing in the environment was copied from this scene.
+        :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
         """
         sync_from(self, scene, self._listed(task_sets))
 
@@ -408,6 +413,7 @@ class Environment(World[TaskSet]):
 
         :param task_sets: task sets whose joints are written; None for all joints that were copied from the scene.
         :raises RequestError: if nothing in the environment was copied from this scene.
+        :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
         """
         sync_to(self, scene, self._listed(task_sets))
 
@@ -428,6 +434,8 @@ class Environment(World[TaskSet]):
         :param tip: the dummy at the end of the chain.
         :param base: where the chain begins; None for the world.
         :param options: ``scale``, ``text`` and ``limits`` of :class:`ssik_ros.tasks.overlay.Overlay`.
+        :raises FrameNotFound: (a KeyError) for an unknown tip or base.
+        :raises InvalidOption: if the tip is not a dummy, and for an unknown option or a scale that is not positive.
         """
         return Overlay(self, self.dummy(tip), self.find(base), **options)
 
@@ -436,6 +444,8 @@ class Environment(World[TaskSet]):
         Return the environment as a JSON document, and write the document to the file ``path`` if given.
 
         :raises ModelError: if functions of dependent joints cannot be saved; the message names them.
+        :raises InvalidOption: if ``path`` is not a path, or if the file cannot be written.
+        :raises EnvironmentClosed: for a closed environment.
         """
         if path is not None and not isinstance(path, str | os.PathLike):
             refuse('path', path, 'the path of a file')
@@ -454,12 +464,11 @@ class Environment(World[TaskSet]):
         :param functions: functions of dependent joints by their names in the document, like ``{'math:sin': math.sin}``.
             Loading imports no module itself.
         :raises DocumentError: for a malformed document, with the item that is wrong.
-        :raises OSError: if the file cannot be read.
+        :raises DescriptionNotFound: (a FileNotFoundError) if the file cannot be read.
+        :raises InvalidOption: if ``source`` is neither bytes nor a path, or ``functions`` not a mapping.
         """
         if not isinstance(source, bytes | str | os.PathLike):
             refuse('source', source, 'the bytes of a document, or a path')
-        if functions is not None:
-            check_mapping('functions', functions, 'functions by their names')
         environment = cls()
         load_document(environment, source, functions)
         return environment
@@ -469,6 +478,8 @@ class Environment(World[TaskSet]):
         Return an independent copy with the same joint values, poses, handles and task sets.
 
         Functions of dependent joints are shared with the original.
+
+        :raises EnvironmentClosed: for a closed environment.
         """
         other = Environment(self.name, self.priority)
         self.copy_to(other)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -205,6 +204,8 @@ class IkJoint(IkObject):
 
         The value is unchanged for a dependent or spherical joint. A cyclic joint is not wrapped if a whole turn moves a
         joint that depends on it.
+
+        :raises InvalidOption: for a value that is not a number.
         """
         if self._dependency is not None or self.kind == JointType.SPHERICAL:
             return value
@@ -221,6 +222,8 @@ class IkJoint(IkObject):
         It can be set by Euler angles [rad] or a matrix, too.
 
         :raises UnsupportedJoint: for a joint that is not spherical.
+        :raises InvalidTarget: for a zero quaternion, numbers that are not finite, and a matrix that is not a rotation.
+        :raises TypeError, ValueError: for a value of another form.
         """
         return self._quaternion().copy()
 
@@ -286,6 +289,7 @@ class IkJoint(IkObject):
 
         :raises InvalidLimits: if they are not finite, or if the lower one is larger.
         :raises UnsupportedJoint: for a spherical joint.
+        :raises TypeError, ValueError: for anything but two numbers.
         """
         return self._lower, self._upper
 
@@ -314,6 +318,7 @@ class IkJoint(IkObject):
         Another value than 0 makes the joint non-cyclic.
 
         :raises UnsupportedJoint: for a lead on another kind of joint.
+        :raises InvalidOption: for a value that is not a finite number.
         """
         return self._screw_lead
 
@@ -341,7 +346,7 @@ class IkJoint(IkObject):
         offset: float = 0.0,
         function: Callable[..., float] | None = None,
         derivative: Callable[[float], float] | None = None,
-        **details: Any,
+        with_handles: bool = False,
     ) -> None:
         """
         Let the value follow a master joint: ``multiplier * value + offset``, or a function of the master's value.
@@ -351,14 +356,16 @@ class IkJoint(IkObject):
         :param master: the joint to follow; None to end the dependency.
         :param function: used instead of multiplier and offset.
         :param derivative: of the function by the master's value; None for a difference quotient.
-        :param details: further fields of :class:`Dependency`.
-        :raises InvalidOption: if the master is this joint, a spherical joint or not a joint, or for a number that is
-            not finite.
+        :param with_handles: whether the function takes (environment handle, joint handle, value).
+        :raises FrameNotFound: (a KeyError) for an unknown master.
+        :raises InvalidOption: if the master is this joint, a spherical joint or not a joint. Also for a number that is
+            not finite: given here, or returned by the function when the master moves.
         :raises UnsupportedJoint: if this joint is spherical and a master is given.
         """
         for name, given in (('function', function), ('derivative', derivative)):
             if given is not None:
                 check_callable(name, given)
+        with_handles = read_flag('with_handles', with_handles)
         other = self.world.find(master)
         if other is None:
             self._dependency = None
@@ -374,7 +381,7 @@ class IkJoint(IkObject):
                 item._dependency = None
                 break
             item = item._dependency.master
-        self._dependency = Dependency(other, *numbers, function, derivative, **details)
+        self._dependency = Dependency(other, *numbers, function, derivative, with_handles)
         self.world.changed()
         self.world.follow()
 

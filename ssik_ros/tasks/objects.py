@@ -39,6 +39,8 @@ class ObjectTable(ABC):
 
     ``slots`` lists the objects in the order in which they were made. ``poses`` has a row (12,) for each of them, its
     pose relative to its parent. ``values`` (nq,) has the joint values.
+
+    Methods that take an object raise EnvironmentClosed after :meth:`Environment.close`.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -69,6 +71,8 @@ class ObjectTable(ABC):
 
         :raises FrameNotFound: (a KeyError) for an unknown one, with the most similar name; also for None and -1, the
             world.
+        :raises InvalidOption: for a reference of another type.
+        :raises EnvironmentClosed: after :meth:`Environment.close`.
         """
         match = self.find(name)
         if match is None:
@@ -173,6 +177,8 @@ class ObjectTable(ABC):
         Its children move to its parent, and joints that depend on it become independent, as for :meth:`IkObject.erase`.
 
         :param reference: the object, its name or its handle.
+        :raises FrameNotFound: (a KeyError) for an unknown object.
+        :raises InvalidOption: for the world itself.
         """
 
 
@@ -228,6 +234,7 @@ def write_settings(item: Any, settings: Mapping[str, Any]) -> None:
     Set attributes of an object, task or task set by name, in the order of the mapping.
 
     :raises InvalidOption: for a name that is not a settable attribute; the attributes before it are set.
+    :raises SsikError: as the attribute raises for a wrong value.
     """
     setting_names = _setting_names(type(item))  # type: ignore[arg-type]
     for name, value in settings.items():
@@ -291,6 +298,7 @@ class IkObject:
         :param parent: the object, its name or its handle; None for the world.
         :param keep_in_place: keep the pose in the world; False keeps the pose relative to the parent.
         :raises InvalidOption: if this object carries the new parent.
+        :raises FrameNotFound: (a KeyError) for an unknown parent.
         """
         new = self.world.find(parent)
         if new is not None and self in new.ancestors():
@@ -310,6 +318,7 @@ class IkObject:
         The pose of a joint is its frame at the value zero.
 
         :param relative_to: None or -1 for the world, an object (a joint with its motion), or ``PARENT``.
+        :raises FrameNotFound: (a KeyError) for an unknown object ``relative_to``.
         """
         other = self._reference(relative_to)
         if other is self._parent:
@@ -357,6 +366,7 @@ class IkObject:
         The pose of a joint is its frame at the value zero.
 
         :param relative_to: None or -1 for the world, an object, or ``PARENT``.
+        :raises FrameNotFound: (a KeyError) for an unknown object ``relative_to``.
         """
         return to_seven(self.transform(relative_to))
 
@@ -367,6 +377,7 @@ class IkObject:
         The pose of a joint is its frame at the value zero.
 
         :param relative_to: None or -1 for the world, an object, or ``PARENT``.
+        :raises FrameNotFound: (a KeyError) for an unknown object ``relative_to``.
         """
         return to_matrix(self.transform(relative_to))
 
@@ -377,12 +388,19 @@ class IkObject:
         :param pose: 7 or 12 numbers, a 3x4 or 4x4 matrix, or any other form of :func:`ssik_ros.pose`.
         :param relative_to: frame of the pose: None or -1 for the world, an object, or ``PARENT``.
         :raises InvalidTarget: if the pose is not a finite rigid transform.
+        :raises TypeError, ValueError: if the pose has another form.
+        :raises FrameNotFound: (a KeyError) for an unknown object ``relative_to``.
         """
         self.place(read_pose(pose, f'pose of {quote(self.name)}'), self._reference(relative_to))
 
     @property
     def quaternion(self) -> FloatArray:
-        """Return or set the orientation in the world as x, y, z, w."""
+        """
+        Return or set the orientation in the world as x, y, z, w.
+
+        :raises InvalidTarget: for a quaternion that is zero or not finite.
+        :raises TypeError, ValueError: for a value of another form.
+        """
         return to_seven(self.transform())[3:]
 
     @quaternion.setter
@@ -391,7 +409,12 @@ class IkObject:
 
     @property
     def euler(self) -> FloatArray:
-        """Return or set the orientation in the world as (alpha, beta, gamma): Rx(alpha) Ry(beta) Rz(gamma) [rad]."""
+        """
+        Return or set the orientation in the world as (alpha, beta, gamma): Rx(alpha) Ry(beta) Rz(gamma) [rad].
+
+        :raises InvalidTarget: for an angle that is not finite.
+        :raises TypeError, ValueError: for a value of another form.
+        """
         return to_euler(self.transform())
 
     @euler.setter
@@ -426,7 +449,12 @@ class Dummy(IkObject):
 
     @property
     def position(self) -> FloatArray:
-        """Return or set the position in the world [m]."""
+        """
+        Return or set the position in the world [m].
+
+        :raises InvalidTarget: for numbers that are not finite.
+        :raises TypeError, ValueError: for anything but three numbers.
+        """
         return self.transform()[9:].copy()
 
     @position.setter

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arguments import read_number
+from ssik_ros.arguments import names_keywords, read_flag, read_number
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.markers import angles_of_arc, Color, Marker
@@ -47,6 +47,7 @@ class Overlay:
     Each call of :meth:`markers` draws the present state of the environment.
     """
 
+    @names_keywords
     def __init__(
         self,
         world: TaskWorld,
@@ -65,11 +66,13 @@ class Overlay:
         :param text: whether the remaining errors are written next to the tip.
         :param limits: whether the range between the limits of each joint is drawn: an arc or a line, with a mark at the
             present value.
+        :raises InvalidOption: for a scale that is not positive and finite, and for an unknown keyword.
         """
         if not read_number('scale', scale) > 0.0:
             raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
         self.world, self.tip, self.base = world, tip, base
-        self.scale, self.text, self.limits = scale, text, limits
+        self.scale = scale
+        self.text, self.limits = read_flag('text', text), read_flag('limits', limits)
         self.erased = False
 
     @property

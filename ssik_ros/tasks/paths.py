@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_listed, read_count, read_float, read_numbers
+from ssik_ros.arguments import (
+    check_callable,
+    check_listed,
+    read_count,
+    read_flag,
+    read_float,
+    read_numbers,
+    refuse,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote, RequestError
 from ssik_ros.kernels.tasks import handling
@@ -87,18 +95,24 @@ class PathOptions:
     """(n,) increasing time stamps, given back with the points that are reached [s]."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption if ``max_joint_step`` is given and not a positive number; other fields are not checked here."""
+        """Raise InvalidOption for a value of a wrong type or out of range, such as a negative tolerance."""
         if (
             self.max_joint_step is not None
             and not read_float('max_joint_step', self.max_joint_step) > 0.0
         ):
             raise InvalidOption(f'max_joint_step must be > 0, not {self.max_joint_step}.')
+        if self.tolerance is not None and not read_float('tolerance', self.tolerance) >= 0.0:
+            refuse('tolerance', self.tolerance, '>= 0')
+        if self.validate is not None:
+            check_callable('validate', self.validate)
+        read_flag('partial', self.partial)
 
     def stamps(self, points: int) -> FloatArray | None:
         """
         Return the time stamps as an array (points,); None if no times are given.
 
         :raises DimensionMismatch: if they are not as many as the points, or not increasing.
+        :raises InvalidOption: if they are not numbers.
         """
         if self.times is None:
             return None
@@ -164,7 +178,7 @@ class Walk:
         The position moves along a line, the orientation about one axis, both at constant speed.
 
         :param points: number of points, at least two; the first is the current configuration, without a solve.
-        :raises InvalidOption: for fewer than 2 or more than a million points.
+        :raises InvalidOption: for fewer than 2 or more than a million points, and for time stamps that are no numbers.
         :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
         """
         read_count('points', points, 2, MOST_POINTS)
@@ -179,7 +193,9 @@ class Walk:
         Each solve starts at the configuration before it, the first one at the present joint values.
 
         :param poses: at least one; 7 or 12 numbers or a matrix each.
-        :raises InvalidOption: without poses.
+        :raises InvalidOption: without poses, and for time stamps that are no numbers.
+        :raises InvalidTarget: for a pose that is not a finite rigid transform.
+        :raises TypeError, ValueError: for a pose of another form.
         :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the poses.
         """
         listed = enumerate(check_listed('poses', poses))

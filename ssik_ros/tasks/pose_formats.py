@@ -74,6 +74,7 @@ def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
     :param value: x, y, z, w, of any length above 1e-9.
     :raises InvalidTarget: for a shorter quaternion, and for numbers that are not finite.
     :raises DimensionMismatch: for another shape than (4,).
+    :raises InvalidOption: for anything but numbers.
     """
     array = read_numbers(noun, value)
     if array.shape != (4,):
@@ -113,6 +114,7 @@ def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
 
     :param angles: (alpha, beta, gamma) [rad].
     :raises InvalidTarget: if an angle is not finite.
+    :raises InvalidOption, DimensionMismatch: for anything but three numbers.
     """
     a, b, c = (0.5 * float(angle) for angle in read_numbers('angles', angles, (3,)))
     if not math.isfinite(a + b + c):

@@ -190,6 +190,7 @@ class RobotScene:
         :raises ModelError: if ``name`` is a joint, or if the frame would carry its parent.
         :raises FrameNotFound: for an unknown parent.
         :raises InvalidTarget: if the pose is not a finite rigid transform.
+        :raises TypeError, ValueError: if name, parent or pose have another form.
         """
         check_kind('name', name, str, 'a text')
         if name in self._items and self._items[name].joint is not None:

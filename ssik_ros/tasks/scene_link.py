@@ -96,6 +96,8 @@ class Copier:
         Let the copies follow in the same way.
 
         :returns: the names of these joints and masters in the scene.
+        :raises FrameNotFound: for a master that the scene does not have.
+        :raises UnsupportedJoint, InvalidOption: as :meth:`IkJoint.depend_on`, for a joint of the scene.
         """
         names = []
         for item in self.items.values():
@@ -161,7 +163,12 @@ def write_value(joint: IkJoint, value: Any) -> None:
 
 
 def copy_all(environment: TaskWorld, scene: Scene) -> None:
-    """Copy all frames of a scene into an environment, and let its dependent joints follow their masters there, too."""
+    """
+    Copy all frames of a scene into an environment, and let its dependent joints follow their masters there, too.
+
+    :raises InvalidOption: as :class:`Copier`.
+    :raises FrameNotFound, UnsupportedJoint: as :meth:`Copier.add_dependencies`.
+    """
     copier = Copier(environment, scene)
     for name in copier.items:
         copier.copy(name)

@@ -257,6 +257,7 @@ class TaskSetData:
         :param settings: other attributes of the task, such as ``precision``, ``weights`` and ``closure``.
         :raises FrameNotFound: (a KeyError) for an unknown tip, base or target.
         :raises InvalidOption: if tip or target is not a dummy, or for an unknown or wrong setting.
+        :raises DimensionMismatch: for another number of values in ``precision`` or ``weights``.
         """
         dummy = self.world.dummy(tip)
         used = {task.handle for task in self.tasks}

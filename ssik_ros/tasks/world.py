@@ -410,6 +410,8 @@ class World(ObjectTable, Generic[Member]):
         Fill the empty world ``other`` with copies of all objects and task sets; they keep their handles.
 
         User functions of dependent joints, and scenes, are shared and not copied.
+
+        :raises EnvironmentClosed: if this world was closed.
         """
         self.require_open()
         other.poses, other.values = self.poses.copy(), self.values.copy()

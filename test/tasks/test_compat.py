@@ -13,9 +13,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from ssik_ros.errors import InvalidOption, SsikError
+from ssik_ros.errors import DimensionMismatch, FrameNotFound, InvalidOption, SsikError
 from ssik_ros.tasks import compat as ik, RobotScene
 from ssik_ros.tasks.compat.registry import environment_of, overlay_of, UnknownHandle
+from ssik_ros.tasks.task_set import TaskSetNotFound
 
 TABLE = {line.partition('(')[0]: line for line in NAMES.split('\n') if line}
 DEPRECATED = {
@@ -519,6 +520,67 @@ def test_old_names_warn_and_work(arm, scene):
         assert environment_of(env)['panda_joint2'].position == 0.05
         assert sim.applyIkEnvironmentToScene(env, linked_set) == ik.result_success
     assert np.abs(scene.pose('panda_link8') - scene.pose('goal')).max() < 2e-3
+
+
+def valid_arguments(name, arm):
+    """Return a value for each argument of a function, by name."""
+    env, task_set, task, joints, tip, target = arm
+    hand, goal = ik.scene_handle('panda_link8'), ik.scene_handle('goal')
+    ik.addElementFromScene(env, task_set, -1, hand, goal, 0)
+    values = {
+        **{'environmentHandle': env, 'ikGroup': task_set, 'ikGroupHandle': task_set},
+        **{'ikGroups': [task_set], 'ikGroupHandles': [task_set], 'elementHandle': task},
+        **dict.fromkeys(('objectHandle', 'tipHandle', 'tipDummyHandle', 'dummyHandle'), tip),
+        **dict.fromkeys(('targetHandle', 'targetDummyHandle', 'linkedDummyHandle'), target),
+        **dict.fromkeys(('baseHandle', 'baseObject', 'parentObjectHandle'), -1),
+        **{'jointHandle': joints[-1], 'lastJoint': joints[-1], 'depJointHandle': joints[0]},
+        **{'lowLimits': [0.0] * 6, 'ranges': [0.0] * 6, 'jointHandles': joints},
+        **{'ikGroupName': 'arm', 'objectName': 'tip', 'tipMatrix': np.eye(4)},
+        **{'pose': [0, 0, 0, 0, 0, 0, 1], 'matrix': np.eye(3, 4).ravel().tolist()},
+        **{'position': [0, 0, 0], 'eulerOrQuaternion': [0, 0, 0], 'precision': [1e-3, 1e-3]},
+        **{'weights': [1, 1, 1], 'constraints': 31, 'flags': 0, 'index': 0, 'method': 1},
+        **{'damping': 0.1, 'maxIterations': 3, 'jointMode': 2, 'stepSize': 0.1, 'margin': 0.1},
+        **{'weight': 1, 'lead': 0, 'cyclic': False, 'interval': [-1, 2], 'pathPointCount': 2},
+        **{'maxTime': 0.02, 'params': {'maxTime': 0.02}},
+    }
+    if name == 'addElementFromScene':
+        values |= {'tipHandle': hand, 'targetHandle': goal}
+    elif name == 'createGroup':
+        values['ikGroupName'] = 'another'
+    elif name == 'eraseDebugOverlay':
+        values['objectHandle'] = ik.createDebugOverlay(env, tip)
+    elif name == 'load':
+        values |= {'environmentHandle': ik.createEnvironment(), 'data': ik.save(env)}
+    elif name == 'setJointPosition':
+        values['position'] = 0.5
+    elif name == 'setTargetDummy':
+        values['tipDummyHandle'] = ik.createDummy(env)
+    elif name.startswith('setSphericalJoint'):
+        values['jointHandle'] = ik.createJoint(env, ik.jointtype_spherical)
+    parameters = inspect.signature(getattr(ik, name)).parameters
+    return {key: values.get(key, item.default) for key, item in parameters.items()}
+
+
+LISTED = UnknownHandle, FrameNotFound, TaskSetNotFound, InvalidOption, DimensionMismatch
+UNCHECKED = {'auxData', 'jointOptions'}
+HANDLES = {'ikGroup', 'baseObject', 'lastJoint'}
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')
+@pytest.mark.parametrize('name', TABLE)
+def test_wrong_arguments_raise_the_errors_that_the_package_lists(arm, scene, name):
+    valid = valid_arguments(name, arm)
+    for argument in set(valid) - UNCHECKED:
+        wrong = {**valid, argument: np.zeros(5)}
+        if name == 'doesObjectExist' and argument == 'objectName':
+            assert not ik.doesObjectExist(**wrong)
+            continue
+        with pytest.raises(LISTED):
+            getattr(ik, name)(**wrong)
+        if argument in HANDLES or argument.endswith('Handle'):
+            with pytest.raises(KeyError):
+                getattr(ik, name)(**{**valid, argument: 10**6})
+    getattr(ik, name)(**valid)
 
 
 def test_every_documented_name_was_used_above():

@@ -11,7 +11,7 @@ from test.tasks.made_worlds import serial_arm
 import numpy as np
 import pytest
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import DescriptionNotFound, InvalidOption, SsikError
 from ssik_ros.tasks import Constraint, DocumentError, Environment
 from ssik_ros.tasks.document import load
 
@@ -95,6 +95,14 @@ def test_saving_what_was_loaded_gives_the_same_bytes(env, tmp_path):
         np.testing.assert_array_equal(loaded.values, env.values)
         np.testing.assert_array_equal(loaded.poses, env.poses)
     assert loaded['bent'].position == math.sin(0.1)
+
+
+def test_files_that_cannot_be_read_or_written_are_named(env, tmp_path):
+    for path in (tmp_path / 'missing.json', tmp_path):
+        with pytest.raises(DescriptionNotFound, match=re.escape(str(path))):
+            Environment.load(path)
+    with pytest.raises(InvalidOption, match=re.escape(str(tmp_path))):
+        env.save(tmp_path)
 
 
 def test_copies_share_nothing(env):

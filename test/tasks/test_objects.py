@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.tasks import Environment, IkJoint
 from ssik_ros.tasks.pose_formats import interpolate, read_pose
 
@@ -132,6 +132,18 @@ def test_chains_of_dependencies_and_cycles_of_them():
         a.depend_on(a)
     with pytest.raises(SsikError):
         a.depend_on(env.add_joint('spherical'))
+
+
+def test_dependencies_and_overlays_refuse_options_without_a_meaning():
+    env = Environment()
+    a, b = env.add_joint('revolute'), env.add_joint('revolute')
+    with pytest.raises(InvalidOption, match='with_handles'):
+        a.depend_on(b, with_handles=np.zeros(2))
+    tip = env.add_dummy()
+    with pytest.raises(InvalidOption, match='scale'):
+        env.debug_overlay(tip, scales=2.0)
+    with pytest.raises(InvalidOption, match='limits'):
+        env.debug_overlay(tip, limits=np.zeros(2))
 
 
 def test_names_and_handles_stay_what_they_are():

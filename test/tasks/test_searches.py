@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.tasks import Constraint, Environment
 
 TURN = 2.0 * np.pi
@@ -113,6 +113,21 @@ def test_validation_metrics_known_configurations_and_bounds(arm):
     assert len(arm.task_set('arm').find_configs(max_samples=40, max_dist=1e-6)) == 0
     with pytest.raises(SsikError, match='max_dist'):
         arm.task_set('arm').find_configs(max_dst=1.0)
+
+
+@pytest.mark.parametrize('name', ['find_multiple', 'find_alt'])
+def test_switches_of_a_search_have_a_truth_value(arm, name):
+    with pytest.raises(InvalidOption, match=name):
+        arm.task_set('arm').find_configs(**{name: np.zeros(2)})
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [('tolerance', -1.0), ('tolerance', 'small'), ('validate', 3), ('partial', np.zeros(2))],
+)
+def test_wrong_options_of_a_path_are_refused(arm, name, value):
+    with pytest.raises(InvalidOption, match=name):
+        arm.task_set('arm').generate_path(None, 'tip', 3, **{name: value})
 
 
 def test_only_the_selected_rows_count_for_the_distance(arm):

@@ -1,4 +1,8 @@
-"""Functions of the simIK API that calculate: solves (``handleGroups``), searches for configurations, paths and Jacobians."""
+"""
+Functions of the simIK API that calculate: solves (``handleGroups``), searches for configurations, paths and Jacobians.
+
+The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
+"""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -79,12 +83,13 @@ def handleGroups(
     :returns: a ``result_...`` number, the ``calc_...`` bits of reasons, and [distance, angle]: the largest that are
         left at any tip [m, rad].
     :raises KeyError: for an unknown environment or task set.
-    :raises RequestError: for an unknown or wrong option, or ``syncWorlds`` without a scene.
+    :raises RequestError: for an unknown or wrong option. Also for ``syncWorlds`` without a scene, or if nothing in the
+        environment came from it.
     """
     chosen = _read_mapping(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
         task_sets_of(environmentHandle, 'ikGroupHandles', ikGroupHandles),
-        sync=current_scene() if chosen.get('syncWorlds') else None,
+        sync=current_scene() if read_flag('syncWorlds', chosen.get('syncWorlds')) else None,
         allow_error=read_flag('allowError', chosen.get('allowError')),
         debug=read_count('debug', chosen.get('debug', 0)),
         callback=read_function(chosen.get('callback')),

@@ -1,4 +1,8 @@
-"""Six deprecated functions of the simIK API: each works as in the original and issues a DeprecationWarning."""
+"""
+Six deprecated functions of the simIK API: each works as in the original and issues a DeprecationWarning.
+
+The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
+"""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -7,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 import warnings
 
+from ssik_ros.arguments import read_flag
 from ssik_ros.tasks.compat.calculation import handleGroup
 from ssik_ros.tasks.compat.frames import getTargetDummy, setTargetDummy
 from ssik_ros.tasks.compat.registry import environment_of, task_set_of, validation
@@ -23,7 +28,11 @@ def _warn(old: str, new: str) -> None:
 
 
 def applySceneToIkEnvironment(environmentHandle: int, ikGroup: int) -> None:
-    """Copy joint values and target poses of a task set from the scene in use into the environment."""
+    """
+    Copy joint values and target poses of a task set from the scene in use into the environment.
+
+    :raises RequestError: as :func:`~ssik_ros.tasks.compat.syncFromSim`.
+    """
     _warn('applySceneToIkEnvironment', 'syncFromSim')
     syncFromSim(environmentHandle, [ikGroup])
 
@@ -36,11 +45,13 @@ def applyIkEnvironmentToScene(
 
     :param applyOnlyWhenSuccessful: leave the scene as it is after a failure; False writes to the scene in any case.
     :returns: ``result_success``, ``result_fail`` or ``result_not_performed``.
+    :raises RequestError: as :func:`~ssik_ros.tasks.compat.syncFromSim`.
     """
     _warn('applyIkEnvironmentToScene', 'syncToSim')
+    is_careful = read_flag('applyOnlyWhenSuccessful', applyOnlyWhenSuccessful)
     syncFromSim(environmentHandle, [ikGroup])
     result = handleGroup(environmentHandle, ikGroup)[0]
-    if result == Outcome.SUCCESS or not applyOnlyWhenSuccessful:
+    if result == Outcome.SUCCESS or not is_careful:
         syncToSim(environmentHandle, [ikGroup])
     return result
 

@@ -1,4 +1,8 @@
-"""Functions of the simIK API for objects and dummies (plain frames): create, find, erase, and read or set poses."""
+"""
+Functions of the simIK API for objects and dummies (plain frames): create, find, erase, and read or set poses.
+
+The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
+"""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -107,7 +111,11 @@ def setObjectPose(
     pose: Sequence[float],
     relativeToObjectHandle: int = WORLD,
 ) -> None:
-    """Set the pose of an object: x, y, z [m], qx, qy, qz, qw, relative to another object or to the world (-1)."""
+    """
+    Set the pose of an object: x, y, z [m], qx, qy, qz, qw, relative to another object or to the world (-1).
+
+    :raises InvalidTarget: for numbers that are not finite, and for a zero quaternion.
+    """
     object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
 
 
@@ -136,6 +144,7 @@ def setObjectTransformation(
 
     :param position: x, y, z [m].
     :param eulerOrQuaternion: three Euler angles [rad] or a quaternion x, y, z, w.
+    :raises InvalidTarget: for numbers that are not finite, and for a zero quaternion.
     """
     turn = read_rotation(eulerOrQuaternion)
     pose = [*read_numbers('position', position, (3,)), *turn]

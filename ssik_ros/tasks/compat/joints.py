@@ -1,4 +1,8 @@
-"""Functions of the simIK API for joints: type, mode, value, limits, weight, largest step, screw lead and dependency."""
+"""
+Functions of the simIK API for joints: type, mode, value, limits, weight, largest step, screw lead and dependency.
+
+The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
+"""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -128,7 +132,9 @@ def setSphericalJointRotation(
     """
     Set the rotation of a spherical joint: three Euler angles [rad], or a quaternion x, y, z, w.
 
-    Raise DimensionMismatch for another number of values, and UnsupportedJoint for another kind of joint.
+    :raises DimensionMismatch: for another number of values.
+    :raises InvalidTarget: for numbers that are not finite, and for a zero quaternion.
+    :raises UnsupportedJoint: for another kind of joint.
     """
     numbers = read_numbers('eulerOrQuaternion', eulerOrQuaternion, (None,))
     if len(numbers) not in (3, 4):
@@ -156,6 +162,7 @@ def setJointInterval(
     :param interval: lower limit, and upper minus lower limit [rad or m]; without it the stored limits apply, which are
         the defaults after a joint was cyclic. Not used if ``cyclic`` is true.
     :raises DimensionMismatch: for another number of values.
+    :raises InvalidLimits: for a negative width, and for numbers that are not finite.
     :raises UnsupportedJoint: for limits of a spherical joint, and for a cyclic prismatic joint.
     """
     joint = _joint(environmentHandle, jointHandle)
@@ -201,6 +208,8 @@ def setJointDependency(
 
     :param callback: called with the handles of environment and joint and the master's value [rad or m]; a function or
         'module:function'.
+    :raises InvalidOption: if the master is this joint, a spherical joint or not a joint.
+    :raises UnsupportedJoint: if this joint is spherical and gets a master.
     """
     function = read_function(callback)
     _joint(environmentHandle, jointHandle).depend_on(

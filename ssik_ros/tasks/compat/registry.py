@@ -126,7 +126,11 @@ def current_scene() -> Scene:
 
 
 def scene_handle(name: str) -> int:
-    """Return the handle of an object of the scene in use by its name; raise UnknownHandle for an unknown name."""
+    """
+    Return the handle of an object of the scene in use by its name; raise UnknownHandle for an unknown name.
+
+    :raises RequestError: without a scene.
+    """
     names = [item.name for item in current_scene().structure()]
     if not isinstance(name, str) or name not in names:
         raise UnknownHandle(
@@ -137,7 +141,11 @@ def scene_handle(name: str) -> int:
 
 
 def scene_name(handle: int) -> str:
-    """Return the name of an object of the scene in use by its handle; raise UnknownHandle for an unknown handle."""
+    """
+    Return the name of an object of the scene in use by its handle; raise UnknownHandle for an unknown handle.
+
+    :raises RequestError: without a scene.
+    """
     items = current_scene().structure()
     if not 0 <= _number('object', handle) < len(items):
         raise UnknownHandle(f'The scene has no object with the handle {handle}.', handle=handle)
@@ -189,6 +197,8 @@ def task_of(environment: int, task_set: int, handle: int) -> Task:
     Return a task of a task set by its handle; raise TaskSetNotFound for an unknown task set or task.
 
     The handle of the tip plus ``handleflag_tipdummy`` gives the first task with this tip.
+
+    :raises UnknownHandle: for an unknown environment, and a handle of the task that is not an integer.
     """
     return task_set_of(environment, task_set).task(_number('element', handle))
 
@@ -221,6 +231,7 @@ def validation(
 
     :param function: the callback of the script: a function, or the text 'module:function'.
     :param data: passed to each call of the callback.
+    :raises InvalidOption: as :func:`read_function`.
     """
     callback = read_function(function)
     if callback is None:

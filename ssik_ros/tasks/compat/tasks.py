@@ -1,4 +1,8 @@
-"""Functions of the simIK API for task sets (``Group``) and their tasks (``Element``): create, find and change settings."""
+"""
+Functions of the simIK API for task sets (``Group``) and their tasks (``Element``): create, find and change settings.
+
+The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
+"""
 # ruff: noqa: N802
 
 from __future__ import annotations

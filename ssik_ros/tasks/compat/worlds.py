@@ -1,4 +1,8 @@
-"""Functions of the simIK API for whole environments: create, copy, save, overlays, exchange with the scene in use."""
+"""
+Functions of the simIK API for whole environments: create, copy, save, overlays, exchange with the scene in use.
+
+The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
+"""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -115,6 +119,8 @@ def addElementFromScene(
     :param baseHandle, tipHandle, targetHandle: handles in the scene; -1 for the world as base.
     :param constraints: ``constraint_...`` bits.
     :returns: handle of the task, a mapping from handles in the scene to handles in the environment, and its inverse.
+    :raises RequestError: without a scene.
+    :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
     """
     scene = current_scene()
     base = None if read_count('baseHandle', baseHandle, WORLD) == WORLD else scene_name(baseHandle)

@@ -61,6 +61,7 @@ def place_frames(
     :param where: returns the pose (4, 4) in the world of a frame named by ``follow``; None leaves such frames as they
         are.
     :param left_out: names of frames that are not moved.
+    :raises InvalidTarget: if ``where`` returns a pose that is not a finite rigid transform.
     """
     names = frozenset(left_out)
     for frame in content.frames:
