@@ -30,6 +30,7 @@ def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
     :param count: how many numbers there must be.
     :raises InvalidTarget: if there are more or fewer, or one is not finite.
     :raises InvalidOption: for text and other values that are not numbers.
+    :raises DimensionMismatch: for rows of different length.
     """
     array = read_numbers(noun, values).ravel()
     if array.size != count or not np.isfinite(array).all():
@@ -56,8 +57,8 @@ class Frame(CamelCaseNames):
     """
     A named frame in space, with its position and orientation in a parent frame, and children.
 
-    Methods that set numbers raise InvalidOption for values that are not numbers. Functions and frames as arguments
-    raise it, too, if they are of another type.
+    A method raises InvalidOption for an argument of a wrong type, and DimensionMismatch for rows of different length,
+    unless it names another error.
     """
 
     name: str = ''

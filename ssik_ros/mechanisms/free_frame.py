@@ -40,7 +40,8 @@ class FreeFrame(Frame):
     """
     A frame that moves: a fixed pose in the parent, followed by up to six degrees of freedom with values and limits.
 
-    After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex).
+    After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A method raises InvalidOption for an argument of a
+    wrong type, unless it names another error.
     """
 
     def __init__(self, name: str = '') -> None:

@@ -39,6 +39,7 @@ class GroupMechanism:
         :param base: the link in whose frame targets are given.
         :param tips: the links that must reach targets.
         :param position_only: leave the orientation of targets free.
+        :raises FrameNotFound: for a link that the robot does not have.
         """
         self.robot = robot
         held = set(robot.joints) - set(group.joint_names) - passive_joints(robot, base, tips)

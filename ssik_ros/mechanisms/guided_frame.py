@@ -32,7 +32,11 @@ def _flag(column: int, text: str) -> property:
 
 
 class GuidedFrame(FreeFrame):
-    """A frame that moves, with targets, rest poses, locks and weights of its degrees of freedom, for the solver."""
+    """
+    A frame that moves, with targets, rest poses, locks and weights of its degrees of freedom, for the solver.
+
+    A method raises InvalidOption for an argument of a wrong type.
+    """
 
     dof_target = six_numbers(layout.TARGET, '(6,) targets.')
     dof_rest_pose = six_numbers(layout.REST, '(6,) rest pose.')
@@ -41,9 +45,11 @@ class GuidedFrame(FreeFrame):
         """
         Set the target of one degree of freedom: a value that the solver tries to reach [m or rad].
 
-        Return whether it is at or beyond a limit; a solve clamps it to the limit. Raise InvalidOption if the degree of
-        freedom is not free, and InvalidTarget for a value that is not finite. The solver heeds targets only while
-        ``target_set`` is True.
+        The solver heeds targets only while ``target_set`` is True.
+
+        :returns: whether the value is at or beyond a limit; a solve clamps it to the limit.
+        :raises InvalidOption: if the degree of freedom is not free.
+        :raises InvalidTarget: for a value that is not finite.
         """
         return self._set_wanted(layout.TARGET, dof, value)
 
@@ -51,8 +57,9 @@ class GuidedFrame(FreeFrame):
         """
         Set the targets of all free degrees of freedom: values that the solver tries to reach [m or rad].
 
-        Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
-        number of values than of free degrees of freedom, and InvalidTarget for a value that is not finite.
+        :returns: whether one of the values is at or beyond a limit; a solve clamps it to the limit.
+        :raises DimensionMismatch: for another number of values than of free degrees of freedom.
+        :raises InvalidTarget: for a value that is not finite; the values before it are set.
         """
         return any(self._for_each(self.set_target_value, values))
 
@@ -68,9 +75,11 @@ class GuidedFrame(FreeFrame):
         """
         Set the value that the solver prefers in one degree of freedom if freedom is left [m or rad].
 
-        Return whether it is at or beyond a limit; a solve clamps it to the limit. Raise InvalidOption if the degree of
-        freedom is not free, and InvalidTarget for a value that is not finite. The solver heeds rest values only while
-        ``rest_pose_set`` is True.
+        The solver heeds rest values only while ``rest_pose_set`` is True.
+
+        :returns: whether the value is at or beyond a limit; a solve clamps it to the limit.
+        :raises InvalidOption: if the degree of freedom is not free.
+        :raises InvalidTarget: for a value that is not finite.
         """
         return self._set_wanted(layout.REST, dof, value)
 
@@ -78,8 +87,9 @@ class GuidedFrame(FreeFrame):
         """
         Set the values that the solver prefers in all free degrees of freedom if freedom is left [m or rad].
 
-        Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
-        number of values than of free degrees of freedom, and InvalidTarget for a value that is not finite.
+        :returns: whether one of the values is at or beyond a limit; a solve clamps it to the limit.
+        :raises DimensionMismatch: for another number of values than of free degrees of freedom.
+        :raises InvalidTarget: for a value that is not finite; the values before it are set.
         """
         return any(self._for_each(self.set_rest_pose_value, values))
 

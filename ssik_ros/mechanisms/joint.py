@@ -13,7 +13,8 @@ class Joint(GuidedFrame):
     A joint between two links: a fixed pose in the parent, followed by up to six degrees of freedom.
 
     After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
-    that has another parent.
+    that has another parent. A method raises InvalidOption for an argument of a wrong type, unless it names another
+    error.
     """
 
     def __init__(self, name: str = '') -> None:

@@ -167,7 +167,7 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
     :param names: names of variables, each once.
     :param positions: as many numbers.
     :raises DimensionMismatch: if the numbers of names and positions differ, or a name comes twice.
-    :raises InvalidOption: for names that are not texts, and positions that are not numbers.
+    :raises InvalidOption: for anything but a list of texts and a list of numbers.
     """
     for what, given in (('names', names), ('positions', positions)):
         if not isinstance(given, Iterable):

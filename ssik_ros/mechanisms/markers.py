@@ -65,7 +65,8 @@ def markers(
     if not read_number('scale', scale) > 0.0:
         raise InvalidOption(f'The scale of markers must be > 0, not {scale}.', scale=scale)
     if color is not None:
-        read_numbers('color', color, (4,))
+        red, green, blue, alpha = read_numbers('color', color, (4,)).tolist()
+        color = red, green, blue, alpha
     frames = list_frames(find_roots(as_frames('roots', roots)))
     shape = describe(frames)
     solved = {joint for chain in find_chains(shape) for joint in chain.joints}

@@ -37,6 +37,8 @@ class Mechanism:
         Move the numbers of the frames into one table and compile their chains.
 
         :param roots: any frames of the mechanism.
+        :raises InvalidClosure: for anything but frames, or if a leader has lost the degree of freedom that a joint
+            follows.
         """
         self.roots_given = list(roots)
         self.roots = find_roots(roots)

@@ -36,8 +36,8 @@ class OptionAttributes(CamelCaseNames):
         :raises InvalidOption: for an unknown option, or a value out of range.
         """
         self.roots = as_frames('roots', roots)
-        start = ClosedChainOptions.compatible if options.pop('compatible', False) else None
-        self._options = start() if start is not None else ClosedChainOptions()
+        is_compatible = read_flag('compatible', options.pop('compatible', False))
+        self._options = ClosedChainOptions.compatible() if is_compatible else ClosedChainOptions()
         self.configure(**options)
 
     @property
@@ -76,7 +76,10 @@ class Solver(OptionAttributes):
     Solves mechanisms: moves joints so that loops close, links reach goals and joints reach their targets.
 
     :meth:`solve` sets the values of the joints and returns a result for each chain, a set of joints that must be solved
-    together. A changed structure is compiled again. One thread may use a solver at a time.
+    together. One thread may use a solver at a time.
+
+    A changed structure is compiled again. Every method then raises InvalidClosure if a leader has lost the degree of
+    freedom that a joint follows, or if ``roots`` has anything but frames.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:

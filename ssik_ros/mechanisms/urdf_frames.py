@@ -92,7 +92,8 @@ class UrdfFrames:
         :param closure: the loop, with names of links of the robot.
         :raises FrameNotFound: if a link does not exist.
         :raises InvalidClosure: when the name is taken.
-        :raises InvalidTarget: if a pose of the loop is not rigid.
+        :raises InvalidTarget: if a pose is not a finite rigid transform.
+        :raises InvalidOption: for degrees of freedom that are unknown, repeated or not ascending.
         """
         if closure.name in self.closures or closure.name in self.joints:
             text = f'Two joints or loops of robot {quote(self.model.name)} are called {quote(closure.name)}.'
@@ -122,6 +123,7 @@ def add_goal(link: Link, name: str, dof: Sequence[DOF] = tuple(DOF)) -> tuple[Go
     :param link: the link.
     :param name: the name of the goal.
     :param dof: the degrees of freedom that the goal fixes.
+    :raises InvalidOption: for degrees of freedom that are unknown, repeated or not ascending.
     """
     mount, frame, goal = Joint(f'{link.name} mount'), Link(f'{link.name} frame'), Goal(name)
     link.add_child(mount)

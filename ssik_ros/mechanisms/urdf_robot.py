@@ -63,7 +63,8 @@ class UrdfRobot:
     """
     A robot as a mechanism: its links, joints and loop closures as frames, and its joint states; see :func:`from_urdf`.
 
-    ``links``, ``joints`` and ``closures`` have the frames by their names in the URDF.
+    ``links``, ``joints`` and ``closures`` have the frames by their names in the URDF. A method raises InvalidOption for
+    an argument of a wrong type.
     """
 
     def __init__(
@@ -75,7 +76,8 @@ class UrdfRobot:
         :param frames: all links, joints and closures of the robot.
         :param active_joints: variables whose values determine the others.
         :param warnings: sentences about unused parts of the descriptions.
-        :raises JointNotFound: for an unknown active joint.
+        :raises JointNotFound: for an active joint that the robot does not have.
+        :raises InvalidTarget: if active joints have only a part of an orientation.
         """
         self.model = frames.model
         self.root = frames.root

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arguments import check_callable, check_kind
 from ssik_ros.errors import InvalidClosure
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
@@ -72,15 +73,17 @@ class WorkerSolver(OptionAttributes):
 
         :param callback: called with the results; an exception in it ends the solve, and the future of the solve gets
             it.
+        :raises InvalidOption: if it cannot be called.
         """
-        self._callbacks.append(callback)
+        self._callbacks.append(check_callable('callback', callback))
 
     def solve(self) -> 'Future[Results]':
         """
         Start to solve from the present state, or return the future of the running solve.
 
         :returns: a future with the results of the last run, or with the exception that ended the solve.
-        :raises InvalidClosure: after :meth:`dispose`.
+        :raises InvalidClosure: after :meth:`dispose`. Also if a leader has lost the degree of freedom that a joint
+            follows, or if ``roots`` has anything but frames.
         """
         with self._lock:
             if self._disposed:
@@ -132,7 +135,10 @@ class WorkerSolver(OptionAttributes):
         Nothing is copied before the first solve, and if the structure of the mechanism has changed.
 
         :param joints: the joints that changed; no argument means all.
+        :raises InvalidOption: for an object that is not a joint.
         """
+        for joint in joints:
+            check_kind('joints', joint, Joint, 'joints')
         with self._lock:
             if self._live is None or self._private is None or self._live.storage.stale:
                 return
