@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import read_path
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import ToolPath
 from ssik_ros.view.browser.page import describe_access, Page
@@ -46,11 +47,11 @@ def show_session(
     :param picture: HTML, PNG or JPEG file to write; None for a notebook or a page.
     :param port: port of the page.
     :param playback: a path that is played; it cannot be written as a picture.
-    :raises InvalidOption: for a file of another kind.
+    :raises InvalidOption: for a file of another kind or that cannot be written, and for a port that cannot be used.
     :raises SolverError: when viser is missing.
     """
     if picture is not None:
-        return _write(session, Path(picture), playback)
+        return _write(session, read_path('picture', picture), playback)
     if 'ipykernel' in sys.modules:
         return _inline(session, playback)
     page = Page(session, port=port, extras=Extras(playback))
@@ -90,6 +91,8 @@ def show_path(session: Session, path: ToolPath, picture: str | Path | None, port
     :param path: the path, with at least one posture.
     :param picture: HTML file to write; None for a notebook or a page.
     :param port: port of the page.
+    :raises InvalidOption: for a file that is not HTML or cannot be written, and for a port that cannot be used.
+    :raises SolverError: when viser is missing.
     """
     rows = np.concatenate([stretch.positions for stretch in path.stretches] or [path.positions])
     playback = Playback(session.robot, JointPath(path.joint_names, rows))

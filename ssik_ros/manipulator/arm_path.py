@@ -33,7 +33,8 @@ class ArmPath(ToolPath):
         :param port: port of the page.
         :returns: the path of the file; in a notebook a scene that can be turned; else the page. The page lives as long as
             the program or until its ``close()``.
-        :raises InvalidOption: if no posture of a path was found, or for a file that is not HTML.
+        :raises InvalidOption: if no posture of a path was found, for a file that is not HTML or cannot be written, and
+            for a port that cannot be used.
         :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.
         """
         from ssik_ros.manipulator.arm_display import show_path

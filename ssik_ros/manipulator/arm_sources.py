@@ -193,7 +193,8 @@ class ArmSources(ArmTasks):
             MoveIt configuration.
         :param policy: tolerances.
         :raises FileNotFoundError: for an unknown name; the message has a similar one, if any.
-        :raises ValueError: unless the robot has exactly one arm.
+        :raises ValueError: unless the robot has exactly one arm, and for malformed files of a configuration.
+        :raises UnknownSolver: for a misspelt solver of this package in a kinematics.yaml.
         """
         named = load_named(name)
         return cls(named.robot, named.arm(), policy=policy)

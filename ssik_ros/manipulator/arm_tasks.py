@@ -35,7 +35,7 @@ class ArmTasks(ArmGeometry):
         :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions.
         :param settings: fields of :class:`ssik_ros.paths.requests.ToolPathRequest`, such as ``start``, ``tolerance``,
             ``spin_axis``, ``clearance`` and ``timeout``.
-        :raises SsikError: for an arm without a closed form, and for invalid settings.
+        :raises SsikError: for an arm without a closed form, invalid settings, and anything but poses.
         """
         from ssik_ros.manipulator.arm_path import ArmPath
         from ssik_ros.paths.planner import plan_tool_path

@@ -122,6 +122,7 @@ class KinBody:
         Return the arm of a chain.
 
         :param chain: a chain of one-degree joints.
+        :raises InvalidOption: for anything else.
         """
         check_kind('chain', chain, SerialChain)
         joints = [

@@ -39,6 +39,7 @@ class NamedRobot:
         out, if others remain.
 
         :param with_one_tip: True leaves out groups with several tips.
+        :raises ConfigError, UnknownSolver: as :func:`~ssik_ros.solvers.kinematics_yaml.read_kinematics_yaml`.
         """
         groups = [g for g in self.robot.groups.values() if len(g.tips) == 1 or not with_one_tip]
         if len(groups) > 1 and self.kinematics_path is not None:
@@ -54,6 +55,8 @@ class NamedRobot:
         Return the group of the robot's only arm.
 
         :raises InvalidOption: unless exactly one group is likely to be an arm.
+        :raises ConfigError, UnknownSolver: as :meth:`likely_groups`.
+        :raises ModelError: if ``base`` and ``tip`` are not the ends of a chain of the robot.
         """
         if self.base is not None and self.tip is not None:
             return self.robot.group_from_links(self.base, self.tip)
@@ -119,6 +122,7 @@ def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
     :raises DescriptionNotFound: for an unknown name, with a similar one, if any; also for a missing file of a
         configuration.
     :raises InvalidOption: when there are files or arguments for an arm of the catalogue.
+    :raises ModelError, ConfigError: for malformed files of a configuration.
     """
     check_kind('name', name, str, 'the name of a robot')
     shipped, arms = list_shipped_robots(), list_arms()

@@ -108,6 +108,7 @@ class NewtonFamily:
         :param rows: rows of the pose error, each with its own axis, instead of a mask.
         :param settings: fields of :class:`ssik_ros.solvers.search.settings.SearchSettings`.
         :raises InvalidOption: if both mask and rows are given, and for invalid settings.
+        :raises DimensionMismatch, JointNotFound, InvalidLimits: as :class:`SearchSolver`.
         """
         checked = make_settings(settings)
         error_rows = _rows(mask, rows)
@@ -141,10 +142,11 @@ class NewtonFamily:
         """
         Solve one pose by the fast path, without timeout and validation.
 
-        Without success, the result has the best state and the cause; malformed input raises an error.
+        Without success, the result has the best state and the cause.
 
         :param target: (4, 4) pose of the end effector in the base, of float64.
         :param q0: (n,) first start; None means the default start.
+        :raises RequestError: for a target or a start of another form.
         """
         single, pool = solver.single, solver.single.idle
         start: Any = q0
@@ -189,6 +191,7 @@ class NewtonFamily:
         :param q0: (n,) first start; None means the default start.
         :param timeout_ns: budget [ns]; 0 sets no limit.
         :param validate: called with a candidate (n,); False rejects it. None accepts every candidate.
+        :raises RequestError: for a start of another form.
         """
         request = SolveRequest(target, validate=validate)
         arrays, out = solver.borrow(), np.empty((2, solver.width))
@@ -313,6 +316,7 @@ class NewtonFamily:
         :param request: options of the call that are not settings of the solver, such as ``timeout`` and
             ``independent``.
         :raises InvalidOption: for an option of stacks with one pose, or the reverse.
+        :raises TypeError, ValueError: for poses, starts and values of options of a wrong form.
         """
         targets = _read_poses(Tep, read_flag('normalize', request.get('normalize', False)))
         stack_options = {
@@ -342,6 +346,7 @@ class NewtonFamily:
         :param q0: (n,) where the arm is [rad or m].
         :param options: options of the tracker and of its search, ``mask`` and ``rows`` included.
         :raises InvalidOption: for an unknown option.
+        :raises TypeError, ValueError: as :class:`Tracker`, and for values of search options of a wrong form.
         """
         names = ('dt', 'velocity_limits', 'acceleration_limits', 'max_iterations')
         more = ('max_joint_step', 'mask', 'rows', 'method')

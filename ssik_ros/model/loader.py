@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ssik_ros.arguments import read_count, refuse
+from ssik_ros.arguments import names_keywords, read_count, refuse
 from ssik_ros.errors import counted, ModelError, quote, reads_file
 from ssik_ros.model.description_files import MoveItConfig
 from ssik_ros.model.joint_limits import compute_limits, find_entries, resolve_mimic
@@ -29,6 +29,7 @@ MOST_WARNINGS = 100
 LimitsSource = Mapping[str, Any] | str | os.PathLike[str]
 
 
+@names_keywords
 @reads_file(ModelError)
 def load_robot(
     urdf: TextSource,
@@ -51,6 +52,7 @@ def load_robot(
     :raises ModelError: when a description is malformed, by name and line.
     :raises ConfigError: when the joint_limits.yaml is malformed.
     :raises DescriptionNotFound: when a file does not exist.
+    :raises InvalidOption: for an unknown keyword, and for an argument of a wrong type.
     """
     if max_joints is not None:
         read_count('max_joints', max_joints)

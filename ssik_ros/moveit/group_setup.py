@@ -46,6 +46,7 @@ class GroupSetup:
 
         :param names: names of links of the robot.
         :param q: (n,) joint vector of the group.
+        :raises FrameNotFound: for a link that the robot does not have.
         """
         tree, positions = self.robot.tree, self.robot.default_positions()
         positions[self.group.idx_q] = q

@@ -42,6 +42,7 @@ class NearestSteps:
         :param robot, group: the robot and its planning group.
         :param base, tip: names of links: poses give the tip in the base.
         :param position_only: whether the orientation of poses is free.
+        :raises FrameNotFound: for a link that the robot does not have.
         """
         self._kinematics = ChainKinematics(robot, group, base, tip)
         self._group, self._position_only = group, position_only

@@ -7,6 +7,7 @@ import pytest
 
 import ssik_ros
 from ssik_ros import find_moveit_config, Manipulator, pose
+from ssik_ros.errors import InvalidOption
 
 TARGET = pose(xyz=(0.55, 0.1, 0.15), rpy=(np.pi, 0.0, 0.0))
 TABLE = ((0.7, 1.2, 0.04), (0.65, 0.0, -0.02))
@@ -178,6 +179,7 @@ def test_success_is_a_truth_value_and_the_tuple_stays(arm):
         (lambda arm: arm.self_motions(TARGET, axis='z'), 'axis', 'free_axis'),
         (lambda _: Manipulator.from_prebuilt('ur5e', tolerance=None), 'tolerance', 'policy'),
         (lambda _: Manipulator.from_urdf('arm.urdf', base_link='base'), 'base_link', 'base'),
+        (lambda _: Manipulator.from_group('', '', 'arm', limits={}), 'limits', 'joint_limits'),
         (lambda _: pose(position=(0.5, 0.0, 0.3)), 'position', 'xyz'),
         (lambda arm: Manipulator(arm.robot, arm.group, tips=['a', 'b']), 'tips', 'group'),
     ],
@@ -185,6 +187,11 @@ def test_success_is_a_truth_value_and_the_tuple_stays(arm):
 def test_the_error_for_an_unknown_keyword_names_the_right_one(arm, call, word, keyword):
     with pytest.raises(TypeError, match=f"has no keyword '{word}'.*{keyword}"):
         call(arm)
+
+
+def test_a_picture_that_is_no_path_is_refused(arm):
+    with pytest.raises(InvalidOption, match='picture'):
+        arm.show(arm.neutral, picture=3)
 
 
 def test_functions_that_name_their_keywords_keep_their_signature():

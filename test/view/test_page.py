@@ -286,6 +286,7 @@ def test_a_taken_port_is_an_error_that_names_the_option(page):
     [
         ('127.0.0.1', 1 << 16, '--port takes'),
         ('127.0.0.1', -1, '--port takes'),
+        ('127.0.0.1', '8080', '--port takes'),
         ('192.0.2.1', 0, "--host .* '192.0.2.1'"),
         ('nowhere.invalid', 0, "--host .* 'nowhere.invalid'"),
     ],

@@ -7,6 +7,7 @@ import logging
 import socket
 from typing import Any
 
+from ssik_ros.arguments import as_integer, shown
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.view.browser.guard import Guard, import_extra
 
@@ -52,8 +53,9 @@ def check_address(host: str, port: int) -> None:
     :param port: 0 for any free one.
     :raises InvalidOption: naming the option, ``--host`` or ``--port``, that is wrong.
     """
-    if not 0 <= port < 1 << 16:
-        raise InvalidOption(f'--port takes a number from 0 to {(1 << 16) - 1}, not {port}.')
+    number = as_integer(port)
+    if number is None or not 0 <= number < 1 << 16:
+        raise InvalidOption(f'--port takes a number from 0 to {(1 << 16) - 1}, not {shown(port)}.')
     try:
         family = socket.AF_INET6 if ':' in host else socket.AF_INET
         socket.create_server((host, port), family=family).close()
