@@ -157,7 +157,11 @@ def load_arm(name: str) -> RobotModel:
 
 
 def catalogue_path() -> Path:
-    """Return the file of the shipped catalogue."""
+    """
+    Return the file of the shipped catalogue.
+
+    :raises DescriptionNotFound: if the configuration files of the package are not installed.
+    """
     return config_directory() / 'robots' / 'catalogue.yaml'
 
 

@@ -215,7 +215,11 @@ def find_shipped_file(kind: str, name: str, folder: str) -> Path:
 
 
 def list_shipped_robots() -> tuple[str, ...]:
-    """Return the names of the robots that this package ships."""
+    """
+    Return the names of the robots that this package ships.
+
+    :raises DescriptionNotFound: if the configuration files of the package are not installed.
+    """
     folders = (config_directory() / 'robots').glob(f'*{SUFFIX}')
     return tuple(sorted(folder.name.removesuffix(SUFFIX) for folder in folders))
 
@@ -239,6 +243,7 @@ def find_moveit_config(
     :param srdf: the path of an SRDF that replaces the package's own.
     :raises DescriptionNotFound: if nothing has that name, with the places that were searched and the shipped robots. If
         a package has several URDFs or SRDFs to choose from, the message lists them.
+    :raises InvalidOption: for an argument that is neither a text nor a path.
     """
     for noun, file in (('urdf', urdf), ('srdf', srdf), ('robot_name', robot_name)):
         if file is not None and not isinstance(file, str | os.PathLike):

@@ -111,6 +111,7 @@ class KinematicTree:
 
         :param positions: (nq,) position variables [rad or m].
         :raises DimensionMismatch: if they have another shape.
+        :raises InvalidOption: if they are not numbers.
         """
         state = read_numbers('positions', positions)
         if state.shape != (self.nq,):

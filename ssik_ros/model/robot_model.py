@@ -41,6 +41,8 @@ class RobotModel:
 
     A full state is an array of ``tree.nq`` positions in the tree's order. ``urdf_xml`` is the text of the URDF,
     expanded if it was a xacro file. ``groups`` has the planning groups of the SRDF by name.
+
+    A method raises InvalidOption for an argument of a wrong type, unless it names another error.
     """
 
     name: str
@@ -162,6 +164,7 @@ class RobotModel:
         Return a copy of a full state in which each mimic joint has the value that follows from its leader.
 
         :param positions: (nq) full state.
+        :raises DimensionMismatch: if they are not (nq,).
         """
         result = self.tree.full_state(positions)
         self.set_followers(result)
@@ -225,15 +228,16 @@ class RobotModel:
         """
         return name in self.urdf.joints or any(j.name == name for j in self.srdf.virtual_joints)
 
-    def sampling_bounds(self, group: JointGroup) -> tuple[FloatArray, FloatArray]:
+    def sampling_bounds(self, group: str | JointGroup) -> tuple[FloatArray, FloatArray]:
         """
         Return finite lower and upper bounds (n,), (n,) of random positions of a group.
 
         Angles without limits get [-pi, pi], angles with one limit a range of 2 pi from this limit. Quaternions get [-1,
         1].
 
-        :param group: the group.
+        :param group: the group or its name.
         :raises InvalidLimits: when a translation lacks a limit.
+        :raises GroupNotFound: for an unknown name.
         """
         group = self.read_group(group)
         lower, upper = group.lower.copy(), group.upper.copy()
@@ -259,14 +263,16 @@ class RobotModel:
             )
         return lower, upper
 
-    def sample(self, group: JointGroup, rng: 'np.random.Generator') -> FloatArray:
+    def sample(self, group: str | JointGroup, rng: 'np.random.Generator') -> FloatArray:
         """
         Return random positions (n,) of a group, uniform within its bounds; quaternions are uniform rotations.
 
-        :param group: the group.
+        :param group: the group or its name.
         :param rng: the generator.
         :raises InvalidLimits: when a translation lacks a limit.
+        :raises GroupNotFound: for an unknown name.
         """
+        group = self.read_group(group)
         lower, upper = self.sampling_bounds(group)
         check_kind('rng', rng, np.random.Generator, 'a Generator of numpy')
         positions = np.clip(upper - rng.random(len(upper)) * (upper - lower), lower, upper)

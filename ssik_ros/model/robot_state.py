@@ -19,7 +19,11 @@ JointValue = float | Sequence[float] | FloatArray
 
 
 class RobotState:
-    """The positions of all joints of one robot, which can be changed; a new state has the default positions."""
+    """
+    The positions of all joints of one robot, which can be changed; a new state has the default positions.
+
+    A method raises InvalidOption for an argument of a wrong type, unless it names another error.
+    """
 
     def __init__(self, robot: RobotModel, positions: FloatArray | None = None) -> None:
         """

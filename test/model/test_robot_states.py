@@ -14,6 +14,7 @@ from ssik_ros.errors import (
     DimensionMismatch,
     FrameNotFound,
     InvalidLimits,
+    InvalidOption,
     JointNotFound,
     RequestError,
 )
@@ -210,6 +211,30 @@ def test_equal_generators_give_equal_samples(two_arms):
     group = two_arms.group('both')
     first, second = (two_arms.sample(group, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+def test_a_group_may_be_sampled_by_its_name(two_arms):
+    by_name = two_arms.sample('left', np.random.default_rng(3))
+    group = two_arms.group('left')
+    np.testing.assert_array_equal(by_name, two_arms.sample(group, np.random.default_rng(3)))
+
+
+def test_arguments_of_a_wrong_type_are_refused(two_arms, state):
+    for method, values in (
+        (two_arms.read_group, ['left']),
+        (two_arms.group_from_links, ['base', 'tip']),
+        (two_arms.with_mimic, [np.zeros(two_arms.tree.nq)]),
+        (two_arms.sampling_bounds, ['left']),
+        (two_arms.sample, ['left', np.random.default_rng(3)]),
+        (two_arms.require_joint, ['left']),
+        (state.group_positions, ['left']),
+        (state.set_group_positions, ['left', [0.0]]),
+        (state.set_joint_positions, [{}]),
+        (state.joint_positions, ['left']),
+    ):
+        for index in range(len(values)):
+            with pytest.raises(InvalidOption):
+                method(*values[:index], b'x', *values[index + 1 :])
 
 
 def test_a_sampled_orientation_is_a_unit_quaternion():

@@ -59,6 +59,7 @@ class CollisionChecker:
         :param padding: bodies nearer to each other than this count as colliding [m].
         :raises SolverError: when coal is missing.
         :raises InvalidOption: if the padding is not a finite number.
+        :raises ModelError: for a size or an origin of a collision shape that is not made of finite numbers.
         """
         self.robot = robot
         self.padding = padding
@@ -165,6 +166,7 @@ class CollisionChecker:
 
         :param scene: a scene from :meth:`scene`.
         :param padding: bodies nearer to each other than this count as colliding [m]; at least the checker's padding.
+        :raises InvalidOption: if the padding is not a finite number.
         """
         links, others = np.split(scene.pairs, [len(self._scene.pairs)])
         padded = CollisionScene(self.robot, self._coal, scene.shapes, links.tolist(), padding)

@@ -163,7 +163,11 @@ def last_movers(tree: KinematicTree, joints: IntArray, advice: str) -> IntArray:
 
 
 class CollisionScene:
-    """All collision shapes of a robot and of objects, and the pairs of shapes to check; serves one thread."""
+    """
+    All collision shapes of a robot and of objects, and the pairs of shapes to check; serves one thread.
+
+    Methods that take a state raise RequestError for it as :meth:`shape_poses`.
+    """
 
     def __init__(
         self,
