@@ -93,6 +93,7 @@ def take_first(sols: list[Solution], k: int) -> list[Solution]:
 
     :param sols: solutions, best first.
     :param k: how many.
+    :raises InvalidOption: for anything but a list of solutions and a whole number.
     """
     return _solutions(sols)[: max(0, read_count('k', k, -sys.maxsize))]
 

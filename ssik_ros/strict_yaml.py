@@ -163,7 +163,11 @@ class EntryReader:
         self.place, self.noun = place, noun
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """Return the mapping below a key, which may have any keys; an empty mapping if the key is missing."""
+        """
+        Return the mapping below a key, which may have any keys; an empty mapping if the key is missing.
+
+        :raises ConfigError: if the value is not a mapping.
+        """
         return checked_mapping(self.entry.get(key, {}), self.where(key), quote(key))
 
     def choice(self, key: str, choices: Iterable[str]) -> str:

@@ -113,6 +113,7 @@ def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
 
     :param robot: the robot.
     :param chain: its chain, whose base and tip are used.
+    :raises ModelError: if pinocchio refuses the robot, or the robot has more than 2000 joints.
     """
     reference = ReferenceKinematics(robot)
     group = robot.group_from_links(chain.base_link, chain.tip_link)

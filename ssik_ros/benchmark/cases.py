@@ -95,6 +95,7 @@ def write_goals(cases: BenchmarkCases, oracle: GroupOracle, path: Path) -> None:
     :param cases: the requests.
     :param oracle: the group of the requests.
     :param path: the file.
+    :raises InvalidOption: if the file cannot be written.
     """
     lines = (json.dumps(entry) for entry in _entries(cases, oracle))
     write_atomically(path, '\n'.join(lines) + '\n')

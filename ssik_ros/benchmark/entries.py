@@ -64,6 +64,7 @@ def read_entries(
     :param folder: folder of the kinematics files.
     :raises DescriptionNotFound: if a kinematics file does not exist.
     :raises UnknownGroup: if a kinematics file does not have the group.
+    :raises ConfigError, UnknownSolver: as :func:`~ssik_ros.solvers.kinematics_yaml.read_kinematics_yaml`.
     """
     return tuple(
         (entry, _read_kinematics(folder / entry.kinematics_file, config.planning_group))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.atomic_files import write_whole
+from ssik_ros.errors import writing
 
 
 def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int]:
@@ -67,6 +68,8 @@ def write_atomically(path: Path, text: str) -> None:
 
     :param path: the file; missing folders are made.
     :param text: its content.
+    :raises InvalidOption: if the file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)

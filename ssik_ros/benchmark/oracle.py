@@ -46,6 +46,7 @@ class GroupOracle:
         :param robot: the robot.
         :param group: the group.
         :param state: (nq,) full state that gives the joints outside the group; None for their default positions.
+        :raises ModelError: if pinocchio refuses the robot, or the robot has more than 2000 joints.
         """
         self.robot = robot
         self.group = group

@@ -35,6 +35,7 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
     :raises DescriptionNotFound: if a file does not exist.
     :raises UnknownGroup: if a kinematics file does not have the group.
     :raises InvalidOption: if the configuration has no solver of this package.
+    :raises ConfigError, UnknownSolver: as :func:`~ssik_ros.solvers.kinematics_yaml.read_kinematics_yaml`.
     """
     folder = find_kinematics_folder(config)
     robot = {} if live_robot else {**_robot_parameters(config), 'groups': config.planning_group}

@@ -19,6 +19,7 @@ from ssik_ros.benchmark.report import (
 )
 from ssik_ros.benchmark.runner import BenchmarkSession
 from ssik_ros.benchmark.trials import RunStatus, write_csv
+from ssik_ros.errors import writing
 from ssik_ros.model.description_files import find_shipped_file
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.loader import load_package
@@ -53,8 +54,10 @@ def prepare_benchmark(
     :raises DescriptionNotFound: if the robot, a kinematics file or the goals file does not exist.
     :raises GroupNotFound: if the robot does not have the group.
     :raises UnknownGroup: if a kinematics file does not have the group.
+    :raises UnknownSolver: if a kinematics file has a misspelt solver of this package.
     :raises ConfigError: if a file is malformed.
     :raises InvalidLimits: without a goals file, if a translation of the group lacks a limit.
+    :raises ModelError: if a description of the robot is malformed.
     """
     if about is None:
         about = load_configured_robot(config)
@@ -83,6 +86,7 @@ def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
     :param config: the configuration.
     :raises DescriptionNotFound: if the files of the robot do not exist.
     :raises GroupNotFound: if the robot does not have the group.
+    :raises ModelError, ConfigError: if a file of the robot is malformed.
     """
     files = find_robot_files(config)
     robot = load_package(files)
@@ -98,9 +102,11 @@ def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Pa
     :param session: the benchmark.
     :param report: its results.
     :param folder: folder of the files; it is made if needed.
+    :raises InvalidOption: if a file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    _remove_earlier_run(folder)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_earlier_run(folder)
     write_goals(session.cases, session.oracle, folder / GOALS_FILE)
     for run in report.runs:
         if run.status is RunStatus.RAN:

@@ -125,6 +125,7 @@ def write_csv(run: SolverRun, path: Path) -> None:
 
     :param run: the trials of the solver.
     :param path: the file.
+    :raises InvalidOption: if the file cannot be written.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')

@@ -40,6 +40,7 @@ class ChosenGroup:
         Return the chain from the group's base link to its tip.
 
         :raises UnsupportedJoint: when a joint between them has no place in a serial chain.
+        :raises ModelError: when the group has several tips or none, or no joint moves between base link and tip.
         """
         return SerialChain.from_robot(self.robot, self.group.base_link, self.group.tip)
 

@@ -185,6 +185,7 @@ def solver_spec(name: str) -> SolverSpec:
     :raises UnknownSolver: if no solver has this name; the text has a similar name, if any.
     :raises PluginLoadError: if a third-party solver fails to import, is not a SolverSpec or has another name in its
         spec. Also if two packages offer the name. An exception of the import is the cause.
+    :raises InvalidOption: for a name that is not a text.
     """
     check_kind('The name of a solver', name, str, 'a text')
     built_in = _built_in().get(name)
@@ -253,6 +254,7 @@ def make_options(spec: SolverSpec, parameters: Mapping[str, Any] | None = None) 
     :param parameters: values by parameter name or alias.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
     :raises PluginLoadError: if the class of the options cannot be imported.
+    :raises ConfigError: as :func:`solver_schema`.
     """
     options_type = spec.options_type
     if isinstance(options_type, str):

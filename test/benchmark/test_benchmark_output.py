@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from ssik_ros.benchmark.config import BenchmarkConfig, read_benchmark_config, SolverEntry
+from ssik_ros.benchmark.harness import write_atomically
 from ssik_ros.benchmark.machine import describe_machine
 from ssik_ros.benchmark.plots import plot_grid, plot_report
 from ssik_ros.benchmark.published import PUBLISHED, published_for
@@ -33,6 +34,7 @@ from ssik_ros.benchmark.trials import (
     TrialVerdict,
     write_csv,
 )
+from ssik_ros.errors import InvalidOption
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_package
 
@@ -142,7 +144,15 @@ def test_all_files_lie_in_the_output_folder(monkeypatch, tmp_path):
     session = prepare_benchmark(
         read_benchmark_config(planar_arm.write_config(package, 'mine', 'KDL'))
     )
-    write_results(session, session.run(), tmp_path / 'deep/output')
+    report = session.run()
+    taken = tmp_path / 'taken'
+    taken.write_text('')
+    for folder in (taken, taken / 'output'):
+        with pytest.raises(InvalidOption, match='taken'):
+            write_results(session, report, folder)
+    with pytest.raises(InvalidOption, match='taken'):
+        write_atomically(taken / 'summary.json', '{}')
+    write_results(session, report, tmp_path / 'deep/output')
     assert sorted(file.name for file in (tmp_path / 'deep/output').iterdir()) == [
         'goals.jsonl',
         'mine_ik_benchmarking_data.csv',

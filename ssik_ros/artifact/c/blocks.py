@@ -207,6 +207,7 @@ def find_arm(
     :raises UnknownSolver: for a solver that is not registered.
     :raises TopologyMismatch: if the solver does not fit the group or the C library cannot run it. Also if a variable
         does not belong to one joint of the group.
+    :raises SsikError: as :func:`~ssik_ros.solvers.registry.create_solver`.
     """
     if not 1 <= samples <= image_rules.MOST_SAMPLES:
         most = image_rules.MOST_SAMPLES

@@ -58,6 +58,7 @@ class Library(NamedTuple):
         :param path: the file.
         :param template: name of the template, a file in the folder ``templates``.
         :param values: texts that replace ``@NAME@`` in the template, by name; None for the values of the library.
+        :raises OSError: if the file cannot be written.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         text = texts.render(template, values or self.values, self.flags)

@@ -78,6 +78,7 @@ def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | No
     :param arm: the arm.
     :param pose: (4, 4) of the tip in the base.
     :param seed: (n,) [rad or m].
+    :raises InvalidLimits: as :meth:`~ssik_ros.solvers.closed_form.arm.AnalyticArm.branches`.
     """
     assert arm.plain is not None
     first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))

@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     :param arguments: the parsed arguments.
     :raises UnknownSolver: when a name is given that is not registered.
+    :raises PluginLoadError: when a named solver of another package cannot be imported.
     """
     if arguments.names:
         described = [_describe(solver_spec(name)) for name in arguments.names]

@@ -52,6 +52,7 @@ def count_branches(
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
     :param request: limits and tool; its seed is ignored.
     :param threads: number of threads that share the work.
+    :raises TopologyMismatch, InvalidLimits: as :meth:`AnalyticArm.branches`.
     """
     unseeded = request._replace(seed=None)
     if not is_countable(arm):

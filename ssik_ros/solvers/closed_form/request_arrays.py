@@ -78,6 +78,7 @@ class RequestArrays:
         values, and the request must keep limits. All joints must be revolute, in a class that supports arcs.
 
         :param request: options of the request.
+        :raises TopologyMismatch: as :meth:`plan_for`.
         """
         plan = self.plan_for(request.held)
         is_sampled = plan.held >= 0 and request.held_values is None
@@ -92,6 +93,7 @@ class RequestArrays:
         This is so if the arm has a held joint, and the request does not give its values.
 
         :param request: options of the request.
+        :raises TopologyMismatch: as :meth:`plan_for`.
         """
         return self.plan_for(request.held).held >= 0 and request.held_values is None
 
@@ -117,6 +119,7 @@ class RequestArrays:
         An arc is an interval of values at which a branch is within the limits.
 
         :param request: options of the request; :meth:`has_arcs` must be true for it.
+        :raises TopologyMismatch: as :meth:`plan_for`.
         """
         low, high = self.held_range(self.plan_for(request.held).held, request)
         wanted = request.samples or self.samples

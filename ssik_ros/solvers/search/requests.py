@@ -54,6 +54,8 @@ class SearchRequests(RequestReader):
         Write the seed of a request into ``reference`` (nq,); without a seed, the default start.
 
         Variables of joints outside the group come from the state of the request, or from their defaults.
+
+        :raises RequestError: for a seed or a state of another shape, and for values that are not numbers.
         """
         seed, size = request.seed, self._size
         if seed is None:

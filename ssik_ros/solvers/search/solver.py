@@ -89,6 +89,8 @@ class SearchSolver:
         :param name: name of the solver, for messages.
         :param frames: links of the targets.
         :param rows: selected rows of each target; None means all six.
+        :raises FrameNotFound: for a link that the robot does not have.
+        :raises InvalidOption, DimensionMismatch, JointNotFound, InvalidLimits: as :meth:`SearchSettings.pack`.
         """
         self.name = name
         self.robot = robot
@@ -215,6 +217,7 @@ class SearchSolver:
         :param run: problem, options, arrays and output.
         :param timeout_ns: budget of a fresh search [ns]; 0 means no budget.
         :param phase: ``state.FRESH``, or ``state.CONTINUED`` for a search that goes on.
+        :raises InvalidOption: as :meth:`flag_of`.
         """
         problem, options, arrays, out, request = run
         validate = request.validate
@@ -231,7 +234,11 @@ class SearchSolver:
             phase = state.ACCEPTED if accepted else state.REFUSED
 
     def flag_of(self, request: SolveRequest) -> IntArray:
-        """Return the cancel flag (1,) of a request, or a flag that stays zero."""
+        """
+        Return the cancel flag (1,) of a request, or a flag that stays zero.
+
+        :raises InvalidOption: if the flag of the request is not such an array.
+        """
         return self.no_cancel if request.cancel is None else checked_flag(request.cancel)
 
     def _for_tools(self, request: SolveRequest) -> Problem:

@@ -38,6 +38,7 @@ def make_newton(
     :param group: one of its groups.
     :param options: options of a Newton solver.
     :param position_only: True leaves the orientation of targets free.
+    :raises InvalidOption, DimensionMismatch, JointNotFound, InvalidLimits: as :class:`SearchSolver`.
     """
     solver, law = POLICIES[type(options)]
     values = dataclasses.asdict(options)

@@ -132,7 +132,8 @@ class StepSolver:
         :param posture: (n,) joint vector to go to as far as the target leaves a choice [rad or m]; None means the
             ``posture`` of the search's settings, if it has a weight there.
         :param wants_motion: whether to return also how the joints moved.
-        :raises ValueError: for wrong shapes, a start outside the limits, and bounds that are not positive.
+        :raises TypeError, ValueError: for a target without one pose for each tip, wrong shapes, a start outside the
+            limits, and bounds that are not positive.
         """
         try:
             tracker, last_bounds = self._idle.pop()
