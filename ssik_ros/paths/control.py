@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from ssik_ros.arguments import check_kind
+from ssik_ros.errors import SolverError
 from ssik_ros.paths.requests import PathProgress, ToolPathRequest
 
 OFTEN = 0.05
@@ -33,6 +34,7 @@ class PlanControl:
         Start the clock now.
 
         :param request: the settings of the plan: timeout, cancel flag and progress callback are used.
+        :raises InvalidOption: for anything else.
         """
         self._request = check_kind('request', request, ToolPathRequest)
         self.start = time.monotonic()
@@ -130,7 +132,7 @@ def import_library(name: str, look_up: Callable[[], object]) -> Any:
 
     :param name: name of the module.
     :param look_up: raises an exception if the caller no longer waits for the import.
-    :raises ImportError: if the import fails.
+    :raises SolverError: if the import fails.
     """
     if name not in sys.modules:
         work = threading.Thread(target=_import, args=(name,), name=f'import {name}', daemon=True)
@@ -138,8 +140,11 @@ def import_library(name: str, look_up: Callable[[], object]) -> Any:
         while work.is_alive():
             look_up()
             work.join(IMPORT_LOOKS)
-    # If the import failed in the thread, this raises its error.
-    return importlib.import_module(name)
+    try:
+        # If the import failed in the thread, this raises its error.
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SolverError(f'A tool path needs {name}, which is missing: {error}.') from error
 
 
 def _import(name: str) -> None:

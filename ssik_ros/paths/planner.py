@@ -91,7 +91,8 @@ class ToolPathPlanner:
         :param group: a group with one tip, or with a second one that carries the workpiece.
         :param request: the settings.
         :param control: ends the preparation in time; None for a new one with the timeout of the request.
-        :raises SsikError: for a chain without closed form, and for settings that make no sense.
+        :raises SsikError: for a chain without closed form, settings that make no sense, and if a library is missing.
+        :raises PlanStopped, PlanCancelled: as :meth:`PlanControl.pause`.
         """
         look_up = (control or PlanControl(request)).pause
         self.request = request
@@ -124,12 +125,14 @@ class ToolPathPlanner:
 
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
         :param control: ends the plan in time; None starts a new clock with the timeout of the request.
-        :raises InvalidTarget: if the waypoints are not such an array of rigid transforms.
+        :raises InvalidTarget: for fewer than two or too many waypoints, and for matrices that are not rigid transforms.
+        :raises TypeError, ValueError: for waypoints of another form.
         :raises InvalidOption: for settings that make no sense, such as a start posture that misses its waypoint, or a
             closed path without a posture that reaches both its first and its last waypoint.
         :raises PlanCancelled: when the caller has cancelled.
         :raises PlanStopped: at a deadline before the search has begun.
-        :raises SolverError: if the path fails its verification.
+        :raises InvalidLimits: if a prismatic joint that is a parameter lacks a limit.
+        :raises SolverError: if the path fails its verification, or if a library is missing.
         """
         task = self.task(waypoints, control)
         if task.space.size:
@@ -163,6 +166,11 @@ class ToolPathPlanner:
 
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
         :param control: ends the search in time; None starts a new clock with the timeout of the request.
+        :raises InvalidTarget: for fewer than two or too many waypoints, and for matrices that are not rigid transforms.
+        :raises TypeError, ValueError: for waypoints of another form.
+        :raises InvalidOption: for settings that do not fit the waypoints or the robot, such as missing velocity limits.
+        :raises InvalidLimits: if a prismatic joint that is a parameter lacks a limit.
+        :raises PlanStopped, PlanCancelled: as :meth:`plan`.
         """
         control = control or PlanControl(self.request)
         poses = round_corners(check_waypoints(waypoints), self.request.corner)

@@ -71,6 +71,7 @@ def straight_lines(
     :param turn: largest rotation between them [rad].
     :raises InvalidTarget: for matrices that are not poses, and for too many waypoints.
     :raises InvalidOption: for a step or a turn that is not positive.
+    :raises TypeError, ValueError: for poses of another form.
     """
     corners = check_waypoints(poses)
     for name, value in (('step', step), ('turn', turn)):

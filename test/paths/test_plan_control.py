@@ -9,7 +9,7 @@ from test.paths.made_paths import box, line, robot
 import numpy as np
 import pytest
 
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths import control
@@ -75,7 +75,7 @@ def test_a_library_is_imported_while_the_flag_is_looked_at(tmp_path, monkeypatch
     looks = []
     assert import_library('takes_long', lambda: looks.append(time.monotonic())).VALUE == 1
     assert len(looks) > 5
-    with pytest.raises(ImportError):
+    with pytest.raises(SolverError, match='is_not_there'):
         import_library('is_not_there', lambda: None)
     sys.modules.pop('takes_long')
 

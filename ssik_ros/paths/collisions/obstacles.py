@@ -52,6 +52,7 @@ class Obstacles:
         :param chain: the joints that move.
         :param scene: the robot among objects; its padding is the least distance, bodies closer than this collide.
         :param look_up: called between steps of the preparation; it raises an exception to stop.
+        :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
         """
         self.distance = scene.padding
         self._chain = chain

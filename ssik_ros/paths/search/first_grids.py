@@ -47,6 +47,7 @@ def first_corridors(
     :param limits: largest steps and objective.
     :param stride: number of waypoints from one layer of the grid to the next.
     :param density: factor on the number of values of each parameter.
+    :raises PlanStopped, PlanCancelled: as :meth:`PlanControl.pause`.
     """
     space, obstacles = grids.space, grids.checks.of_waypoints
     waypoints = limits.every_nth(stride)

@@ -49,7 +49,11 @@ class PlannedLine(NamedTuple):
 
 
 def load_planner() -> None:
-    """Import the modules of the planner in advance, so that the first plan does not wait for them."""
+    """
+    Import the modules of the planner in advance, so that the first plan does not wait for them.
+
+    :raises SolverError: if a module is missing.
+    """
     from ssik_ros.paths.planner import LIBRARIES
 
     for name in LIBRARIES:
