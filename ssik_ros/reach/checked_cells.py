@@ -55,6 +55,7 @@ def make_arm(
     :param chain: the chain.
     :param settings: the quantities to compute.
     :param scene: shapes for collision checks; None for no checks.
+    :raises InvalidOption, SolverError: as :class:`CheckedArm`.
     """
     if scene is None and not (settings.clearance or settings.self_motions):
         return ReachArm(chain, settings)
@@ -108,6 +109,7 @@ class CheckedArm(ReachArm):
         :param scene: shapes for collision checks; None for no checks.
         :raises InvalidOption: if self-motions are wanted without seven joints and a closed form, or clearance without
             shapes.
+        :raises SolverError: for collision checks without coal.
         """
         super().__init__(chain, settings)
         has_curves = self._arm is not None and len(chain.joint_names) == SEVEN

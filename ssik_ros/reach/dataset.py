@@ -210,7 +210,7 @@ class DatasetJob:
         """
         Make a unit, write it, and return its number of samples (4,) for each of CAUSES.
 
-        Raise StoreError if this process does not see the folder of the data set.
+        Raise StoreError if this process does not see the folder of the data set, or cannot write to it.
         """
         if not (self._path / PLAN).exists():
             raise StoreError(

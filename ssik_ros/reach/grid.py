@@ -291,6 +291,7 @@ def cells_from_mapping(saved: Mapping[str, Any], rows: FloatArray) -> Cells:
 
     :param saved: the mapping.
     :param rows: (k, 4) orientations of a grid, or (n, 7) poses.
+    :raises InvalidOption, LookupError, TypeError: for a mapping of another form.
     """
     if saved['kind'] == 'poses':
         return PoseList(rows, saved['unit_cells'])

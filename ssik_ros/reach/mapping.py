@@ -65,6 +65,7 @@ class MapJob:
         Store path and checksum of a map.
 
         :param store: the map, whose folder every worker must see.
+        :raises StoreError: if the folder is not a map.
         """
         self._path, self._made_of = store.path, store.made_of()
 
@@ -72,7 +73,8 @@ class MapJob:
         """
         Decide the cells of a unit, write the results, and return its number of cells (k,) for each :class:`CellStatus`.
 
-        Raise StoreError if this process does not see the map, or if the map was replaced meanwhile.
+        Raise StoreError if this process does not see the map or cannot write to it, or if the map was replaced
+        meanwhile.
         """
         store = MapStore(self._path)
         if not (self._path / 'zarr.json').exists():
@@ -149,6 +151,7 @@ def make_plan(
     :param scene: shapes for collision checks; None for no checks.
     :raises InvalidOption: for unknown quantities or quantities that the arm does not have, and for a map that is too
         large.
+    :raises SolverError: for collision checks without coal.
     """
     for name in quantities:
         if name not in (*QUANTITIES, *ALWAYS):

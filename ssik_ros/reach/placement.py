@@ -72,6 +72,7 @@ class PlaceTasks:
 
         :param poses: (m, 4, 4) of the tip in the cell, or a list of poses in any form.
         :param weights: (m,); None for ones.
+        :raises TypeError, ValueError: for anything but poses and numbers.
         """
         given = read_poses(poses)
         count = len(given)
@@ -235,6 +236,8 @@ class PlacedArm:
         :param rest: (n,) posture in which it waits while another arm works; None if both may work at the same time.
         :raises TopologyMismatch: for a chain without closed form.
         :raises InvalidOption: for an arm with more than seven joints, and a rest posture outside the limits.
+        :raises ModelError: for a malformed shape of the robot, and for an invalid object.
+        :raises SolverError: when coal is missing.
         """
         self.robot, self.space = robot, space
         self._tool = ToolChain(robot, group)

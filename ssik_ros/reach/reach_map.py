@@ -104,7 +104,11 @@ class MapComparison(NamedTuple):
 
 
 class ReachMap:
-    """A reach map on the disk: which poses an arm reaches, for the same orientations at each position of a grid."""
+    """
+    A reach map on the disk: which poses an arm reaches, for the same orientations at each position of a grid.
+
+    Properties and methods that read the disk raise StoreError if the map is damaged.
+    """
 
     def __init__(self, store: MapStore) -> None:
         """
@@ -301,6 +305,7 @@ class ReachMap:
 
         :param pose: of the tip in the base, in any form of :func:`ssik_ros.pose`.
         :param radian: distance that counts as much as one radian [m].
+        :raises TypeError, ValueError: for anything but a pose and a distance that is not negative.
         """
         target = read_pose(pose)
         radian = read_number('radian', radian)

@@ -176,6 +176,7 @@ class MapStore:
         Yield the numbers of units that are not complete: a chunk of at least one array is missing or empty.
 
         :param cells: the cells of the map.
+        :raises StoreError: if the folder is not a map, or is damaged.
         """
         saved = self.read_attributes()['arrays']
         return (
@@ -227,6 +228,7 @@ class MapStore:
         Mark the map as finished: store the number of cells for each status, and remove the working folder.
 
         :param counts: (k,) number of cells for each :class:`CellStatus`.
+        :raises StoreError: if the folder is not a map, is damaged or cannot be written.
         """
         content = self._read_group()
         content['attributes'][KEY]['counts'] = counts.tolist()

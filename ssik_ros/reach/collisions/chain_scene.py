@@ -168,6 +168,8 @@ def make_scene(
     :param world: objects in the model frame.
     :raises InvalidOption: for a robot without collision geometry.
     :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
+    :raises ModelError: for a malformed shape of the robot, and for an invalid object.
+    :raises SolverError: when coal is missing.
     """
     checker = CollisionChecker(robot)
     if not checker.available:

@@ -31,6 +31,7 @@ class PostureChecks:
 
         :param chain: the chain.
         :param scene: the shapes, as arrays.
+        :raises SolverError: when coal is missing.
         """
         robot, coal = ChainRobot(chain), import_coal()
         shapes, pairs = build_shapes(robot, scene, coal), scene.pairs.tolist()

@@ -309,6 +309,7 @@ def encode(values: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
 
     :param values: cells of the chunk.
     :param dtype: type of the array.
+    :raises SolverError: if the package numcodecs is missing.
     """
     zstd = import_extra('numcodecs.zstd')
     packed: bytes = zstd.compress(values.astype(dtype.newbyteorder('<')).tobytes(), LEVEL)
