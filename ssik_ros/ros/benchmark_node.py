@@ -55,7 +55,8 @@ class BenchmarkNode(Node):
         Declare the parameters.
 
         :param options: arguments of ``rclpy.node.Node``.
-        :raises SsikError: when a parameter is wrong.
+        :raises SsikError: when a parameter is misspelt.
+        :raises ParameterException: (of rclpy) when a parameter is missing, has a wrong type or is out of range.
         """
         # Services of its own would make every round trip longer, and nothing would serve them.
         super().__init__(NAME, start_parameter_services=False, **options)
@@ -196,6 +197,8 @@ def first_own_solver(config: BenchmarkConfig) -> str:
 
     :param config: the configuration.
     :raises InvalidOption: if the configuration lists no such solver.
+    :raises DescriptionNotFound: if the package or a kinematics file does not exist.
+    :raises UnknownGroup, ConfigError, UnknownSolver: as :func:`~ssik_ros.benchmark.entries.read_entries`.
     """
     for entry, kinematics in read_entries(config, find_kinematics_folder(config)):
         if not kinematics.is_foreign:

@@ -27,7 +27,7 @@ def describe_launch(
     Return the description of a launch file: its arguments, and a function that starts nodes once the arguments are read.
 
     :param file: path of the launch file.
-    :param arguments: its arguments; the function is not called if an argument of the command line is misspelt.
+    :param arguments: its arguments; for a misspelt one on the command line, the launch ends with a ValueError.
     :param start: returns nodes and other actions for a launch context.
     """
     accepted = tuple(arguments)

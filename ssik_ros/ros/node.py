@@ -79,7 +79,8 @@ class IkServer(ProcessNode):
         Declare parameters and look for the robot; :meth:`start` begins to load it.
 
         :param options: arguments of ``rclpy.node.Node``.
-        :raises SsikError: when a parameter is wrong or a named file does not exist.
+        :raises SsikError: when a parameter is misspelt or contradicts another one, or a named file does not exist.
+        :raises ParameterException: (of rclpy) when a parameter is missing, has a wrong type or is out of range.
         """
         super().__init__(NAME, **options)
         self._cancel = np.zeros(1, dtype=np.int64)

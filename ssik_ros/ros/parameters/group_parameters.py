@@ -43,6 +43,7 @@ class GroupParameters:
         :param node: the node that declares the parameters.
         :param path: a kinematics.yaml; None without a file.
         :param changed: called with the kinematics of a group after its parameters were changed at run time.
+        :raises InvalidParameter: for a parameter of a group whose name has no key.
         """
         self._node = node
         self._path = path
@@ -59,6 +60,7 @@ class GroupParameters:
         :param of_robot: names of all groups of the robot. Entries of the file for any other group are logged as a
             warning.
         :raises ConfigError: when the file or a value is wrong.
+        :raises UnknownSolver: for a misspelt name of a solver of this package.
         """
         new = [name for name in groups if name not in self._groups]
         if not new:

@@ -43,7 +43,8 @@ class JointStateRelay(ProcessNode):
         Declare parameters and look for the files of the robot; :meth:`start` loads it.
 
         :param options: arguments of ``rclpy.node.Node``.
-        :raises SsikError: when a parameter is wrong or a named file does not exist.
+        :raises SsikError: when a parameter is misspelt or contradicts another one, or a named file does not exist.
+        :raises ParameterException: (of rclpy) when a parameter is missing, has a wrong type or is out of range.
         """
         super().__init__(NAME, **options)
         self._settings = ParamListener(self, load_schema(PARAMETERS_FILE)).get_params()

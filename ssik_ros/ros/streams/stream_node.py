@@ -69,7 +69,8 @@ class StreamNode(ProcessNode):
         Declare parameters, read the task set file and look for the files of the robot; :meth:`start` loads it.
 
         :param options: arguments of ``rclpy.node.Node``.
-        :raises SsikError: when a parameter or the file is wrong, or a named file does not exist.
+        :raises SsikError: when a parameter is misspelt, the file is wrong, or a named file does not exist.
+        :raises ParameterException: (of rclpy) when a parameter is missing, has a wrong type or is out of range.
         """
         super().__init__(NAME, **options)
         self._callbacks = MutuallyExclusiveCallbackGroup()

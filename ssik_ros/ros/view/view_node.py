@@ -61,7 +61,8 @@ class ViewNode(ProcessNode):
         Declare parameters and subscribe to joint states; :meth:`start` looks for the robot.
 
         :param options: arguments of ``rclpy.node.Node``.
-        :raises SsikError: when a parameter is wrong or viser is not installed.
+        :raises SsikError: when a parameter is misspelt, or viser is not installed.
+        :raises ParameterException: (of rclpy) when a parameter is missing, has a wrong type or is out of range.
         """
         super().__init__(NAME, **options)
         import_extra('viser')
