@@ -305,3 +305,11 @@ def test_a_robot_that_comes_again_is_led_on_without_a_jump():
             positions[:7] += 0.5 * (last - positions[:7])
             setup.state = FullState(positions, AT_MODEL_FRAME)
     assert step.status is OK
+
+
+@pytest.mark.parametrize('first', [{'tip': 'panda_link8', 'enabled': False}, {'tip': 'fixed'}])
+def test_task_sets_whose_first_task_moves_nothing_are_warmed_up(first):
+    frames = {'fixed': {'parent': 'panda_link0'}, 'goal': {'at': 'panda_link8'}}
+    tasks = [{**first, 'target': 'goal'}, {'tip': 'panda_hand'}]
+    content = parse_task_set_file({'frames': frames, 'task_sets': {'arm': {'tasks': tasks}}})
+    TaskSets(PlanningScene(PANDA), content).warm_up()

@@ -386,6 +386,7 @@ class BranchFinder:
         Return forward kinematics of a link in the frame of a base link; kept for later calls.
 
         :param base, link: names of links.
+        :raises FrameNotFound: for a link that the robot does not have.
         """
         kinematics = self._links.get((base, link))
         if kinematics is None:

@@ -108,6 +108,7 @@ class PostureOrder:
         :param q: (k, n) one posture of each branch, within limits.
         :param seed: (n,).
         :param options: largest number of postures, and whether to enumerate windings.
+        :raises InvalidOption: as :func:`~ssik_ros.solvers.closed_form.windings.enumerate_windings`.
         """
         most = min(options.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
         order = np.argsort(self.distances(q, seed), kind='stable')

@@ -66,6 +66,7 @@ class PlanningScene:
         :param transforms: finds frames that are neither links nor objects; None for no such frames.
         :param padding: bodies nearer than this to each other collide [m].
         :param initial: positions of variables without a reported position; other variables have their defaults.
+        :raises RequestRefused: for a name in ``initial`` that is not a variable of the robot.
         """
         self.robot = robot
         self.world = SceneWorld() if world is None else world
@@ -109,7 +110,8 @@ class PlanningScene:
         """
         Return a function without arguments that returns the objects around the robot.
 
-        The returned function collects the objects in its first call, because many requests do not need them.
+        The returned function collects the objects in its first call, because many requests do not need them. It raises
+        RequestRefused as :meth:`surroundings`.
 
         :param given: the state that a request names, with its carried objects.
         :param state: the full state of the request.

@@ -5,6 +5,7 @@ A wrong request gets a response too, with the codes of all other services. Nothi
 """
 
 from collections.abc import Iterable, Sequence
+import contextlib
 import math
 import time
 from typing import Any
@@ -77,9 +78,9 @@ class TaskSets:
                 world.solve(max_iterations=1, priority=priority)
             task_set = next(iter(world.task_sets.values()))
             task_set.find_configs(max_samples=1)
-            tip = task_set.tasks[0].tip
-            if tip.target is not None:
-                task_set.generate_path(None, tip, 2, tolerance=None)
+            # No path leads a tip without target, nor one whose task is disabled or moves no joint.
+            with contextlib.suppress(RequestError):
+                task_set.generate_path(None, task_set.tasks[0].tip, 2, tolerance=None)
 
     @refused_as(TaskSetsResponse, RequestError, Refusal.BAD_OPTION)
     def handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
