@@ -7,6 +7,7 @@ Draw postures of one planning group and measure them, for a panel that has loade
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import ModelError
 from ssik_ros.markers import Color, Marker
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -75,15 +76,15 @@ class BranchPreview:
 
 def make_preview(robot: RobotModel, group: GroupOption) -> BranchPreview | None:
     """
-    Return the preview of a group; None for a group with several tips, and if the robot lacks its links or joints.
+    Return the preview of a group; None for a group with several tips, and if the robot does not have its chain.
 
     :param robot: the robot.
     :param group: as a node describes it.
     """
-    links = robot.tree.link_index
-    if len(group.tips) != 1 or group.base not in links or group.tips[0] not in links:
+    if len(group.tips) != 1:
         return None
-    named = robot.group_from_links(group.base, group.tips[0], group.name)
-    if named.variable_names != group.joint_names:
+    try:
+        named = robot.group_from_links(group.base, group.tips[0], group.name)
+    except ModelError:
         return None
-    return BranchPreview(robot, named)
+    return BranchPreview(robot, named) if named.variable_names == group.joint_names else None

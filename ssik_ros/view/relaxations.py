@@ -116,6 +116,7 @@ def same_group(robot: RobotModel, group: JointGroup) -> JointGroup:
 
     :param robot: the changed model.
     :param group: the group of the first model.
+    :raises ModelError: if the changed model does not have this chain.
     """
     named = robot.groups.get(group.name)
     if named is not None and named.joint_names == group.joint_names:

@@ -55,6 +55,7 @@ def make_problem(session: Session) -> PathProblem:
 
     :param session: the session; its obstacles count if it avoids collisions.
     :raises InvalidOption: for fewer than two waypoints, and if constraints are ignored (``relaxations``).
+    :raises InvalidTarget: if the lines need too many waypoints.
     """
     session.refuse_relaxed('A path')
     settings: dict[str, object] = {'state': session.state.positions.copy()}

@@ -334,6 +334,7 @@ def test_the_robot_gives_units_manipulability_and_lines(services, panel, robot):
     [
         ARM._replace(tips=('tool0', 'flange')),
         ARM._replace(tips=('nowhere',)),
+        ARM._replace(base='tool0', tips=('base_link',)),
         ARM._replace(joint_names=JOINTS[::-1]),
     ],
 )

@@ -282,6 +282,7 @@ class Guard:
         Prepare the guard; :meth:`installed` puts it in front of a server.
 
         :param admission: decides which requests are let in.
+        :raises SolverError: if viser is not installed.
         """
         self.admission = admission
         self.refused = 0

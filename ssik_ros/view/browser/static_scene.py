@@ -117,6 +117,7 @@ def save_html(session: PostureSession, path: Path, playback: Playback | None = N
     :param session: the session. Without a playback, this function calls its ``complete``, which finds the branches.
     :param path: the file.
     :raises InvalidOption: for a file that cannot be written, or has another ending.
+    :raises SolverError: as :func:`make_html`.
     """
     check_suffix(path, SUFFIXES)
     with writing(path):

@@ -59,6 +59,7 @@ def is_borrower(robot: RobotModel) -> bool:
     True for a robot with visual elements that is shipped with this package, and for a robot without any shapes.
 
     :param robot: the robot.
+    :raises DescriptionNotFound: if the configuration files of the package are not installed.
     """
     links = list(robot.urdf.document.find_all('link'))
     if not any(True for link in links for _ in link.find_all('visual')):

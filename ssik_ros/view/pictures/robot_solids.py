@@ -200,6 +200,7 @@ class RobotSolids:
         :param positions: (nq) full state of the robot.
         :param colour: colour of all surfaces; None for the colours of the URDF.
         :param marked: names of links whose colour is :data:`MARKED`.
+        :raises FrameNotFound: for an unknown name in ``marked``.
         """
         pointed_out = {self.robot.tree.link(name) for name in marked}
         links = compute_link_poses(self.robot.tree, positions)

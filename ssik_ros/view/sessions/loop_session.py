@@ -44,6 +44,7 @@ class LoopSession(PostureSession):
         :param loops: loop closures, in addition to the ones in the URDF.
         :param goals: names of the links that get a target; None for the links that close the loops.
         :raises InvalidOption: for an unknown link, or if there are neither loops nor goals.
+        :raises SsikError: when a loop is not well-defined.
         """
         super().__init__(robot)
         self.server = RobotServer(robot, [])

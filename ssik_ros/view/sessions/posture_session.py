@@ -133,6 +133,7 @@ class PostureSession(ABC):
 
         :param name: name of the link, or of the target that the link follows.
         :param state: a full state; None for the shown one.
+        :raises FrameNotFound: for an unknown link.
         """
         state = state or self.state
         link = self.links.get(name, name)
@@ -206,12 +207,20 @@ class PostureSession(ABC):
         self.solve()
 
     def go_home(self) -> None:
-        """Store the present state for undo, and show the first posture again."""
+        """
+        Store the present state for undo, and show the first posture again.
+
+        :raises InvalidTarget: as :meth:`set_joints`.
+        """
         with self.undo_step():
             self.set_joints(self.home_joints())
 
     def go_anywhere(self) -> None:
-        """Store the present state for undo, and show a random posture; each session has the same sequence of postures."""
+        """
+        Store the present state for undo, and show a random posture; each session has the same sequence of postures.
+
+        :raises InvalidTarget: as :meth:`set_joints`.
+        """
         with self.undo_step():
             self.set_joints(self.random_joints())
 
