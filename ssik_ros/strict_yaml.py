@@ -204,10 +204,10 @@ class EntryReader:
         return finite_number(self.entry[key], self.where(key), quote(key))
 
     def positive(self, key: str) -> float:
-        """Return the value of a key as a float; raise ConfigError if it is not above zero, or not finite."""
+        """Return the value of a key as a float; raise ConfigError if it is negative or not finite."""
         number = self.number(key)
-        if number <= 0.0:
-            self.refuse(key, f'is not above zero: {number:g}')
+        if number < 0.0:
+            self.refuse(key, f'is negative: {number:g}')
         return number
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:

@@ -41,7 +41,9 @@ class RequestReader:
         self._name, self._robot, self._group, self._tips = name, robot, group, tips
         self.stack = (len(tips), 4, 4)
         """Shape of one pose for each tip."""
-        self._seed_shape, self._state_shape = (group.variable_count,), (robot.tree.nq,)
+        self.state_shape = (robot.tree.nq,)
+        """Shape of a full state of the robot."""
+        self._seed_shape = (group.variable_count,)
         self._tolerance_shapes = (), (len(tips),)
 
     def poses(self, poses: Any, name: str = 'targets') -> FloatArray:
@@ -112,7 +114,7 @@ class RequestReader:
         if (
             type(state) is NDARRAY
             and state.dtype is FLOAT64
-            and state.shape == self._state_shape
+            and state.shape == self.state_shape
             # No value is above the norm, which takes less time than a comparison of each value.
             and math.hypot(*state.tolist()) <= joint_values.LARGEST_JOINT_VALUE
         ):

@@ -7,6 +7,7 @@ translate a request. All other requests, and those without a solution, go on to 
 
 from collections.abc import Callable
 import dataclasses
+from math import hypot
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.kernels.geometry.addresses import address_of
+from ssik_ros.kernels.geometry.joint_values import LARGEST_JOINT_VALUE
 from ssik_ros.kernels.search import causes, plain_request, state
 from ssik_ros.problem.contract import ONE, ONE_TIP, SolveRequest
 from ssik_ros.problem.request_fields import checked_flag, LARGEST_TIMEOUT, nanoseconds
@@ -98,7 +100,7 @@ class PlainRequests:
         self._options = solver.packed.copy()
         tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self.tolerance
         self._others: dict[float, PlainRequests] = {}
-        self._size = solver.problem.group_size
+        self._size, self._state_shape = solver.problem.group_size, solver.requests.state_shape
         self._nothing = np.empty((0, self._size)), np.empty((0, 2))
         freeze(*self._nothing)
         # Decided once: for an arm without slides, this proof has always the same cause.
@@ -140,7 +142,14 @@ class PlainRequests:
             or request.locked
         ):
             return self._go_on(request)
-        if request.state is not None and not self._solver.requests.is_state_usable(request.state):
+        robot_state = request.state
+        # As ``is_state_usable`` of the reader, whose call would take longer, and which judges all other states.
+        if robot_state is not None and not (
+            type(robot_state) is NDARRAY
+            and robot_state.dtype is FLOAT64
+            and robot_state.shape == self._state_shape
+            and hypot(*robot_state.tolist()) <= LARGEST_JOINT_VALUE
+        ):
             return self._go_on(request)
         target, seed, cancel = request.targets, request.seed, request.cancel
         if seed is None:
