@@ -398,8 +398,9 @@ class _Request:
         """
         Return each row at all its windings, at most ``max_solutions`` rows, and the number of rows without this cap.
 
-        A winding differs by whole turns of joints within their limits. Unless ``enumerate_windings`` is set, return the
-        rows unchanged and their number. Raise InvalidOption if ``enumerate_windings`` is set with ``respect_limits``
+        A winding differs by whole turns of joints within their limits. One beyond a limit by rounding is moved onto it,
+        and left out if it then misses the pose by too much. Unless ``enumerate_windings`` is set, return the rows
+        unchanged and their number. Raise InvalidOption if ``enumerate_windings`` is set with ``respect_limits``
         False.
 
         :param rows: (k, n + 3) joint values and errors.
@@ -420,8 +421,11 @@ class _Request:
             settings.max_solutions,
             int(self._arm.plan.ints[search.SLIDES]),
         )
-        # Another winding changes a pose by no more than rounding.
-        return self._measured(wound.q), wound.total
+        measured = self._measured(wound.q)
+        # A winding that was moved onto its limit must be as exact as a branch has to be.
+        least = np.maximum(rows[wound.of_branch, -1], settings.policy.subproblem_postverify)
+        is_exact = measured[:, -1] <= least
+        return measured[is_exact], wound.total - int(np.count_nonzero(~is_exact))
 
     def _winding_limits(self) -> tuple[FloatArray, FloatArray]:
         """

@@ -150,3 +150,14 @@ def test_a_held_joint_does_not_turn():
     rows = arm.solve_q(arm.fk(q), q, enumerate_windings=True, hold={0: 0.3, 2: 1.4})
     assert len(rows) and (rows[:, 0] == 0.3).all() and (rows[:, 2] == 1.4).all()
     assert len(rows) % 16 == 0
+
+
+@pytest.mark.parametrize('outside', [0.0, 3e-10, 0.9e-9])
+def test_a_winding_moved_onto_its_limit_is_as_exact_as_a_branch(outside):
+    arm = Manipulator.from_prebuilt('ur5e')
+    q = np.array([0.4, -1.1, 0.9, -0.7, 0.8, 0.0])
+    q[[0, 5]] = arm.upper[[0, 5]] - TURN + outside
+    solutions = arm.solve(arm.fk(q), enumerate_windings=True)
+    assert max(solution.fk_residual for solution in solutions) <= 1e-9
+    onto = [s for s in solutions if s.q[0] == arm.upper[0] and s.q[5] == arm.upper[5]]
+    assert bool(onto) == (outside < 5e-10)
