@@ -27,7 +27,6 @@ WRONG = {
     'not a number': (['--region', 'sphere:nan'], 'positive'),
     'far away': (['--region', 'sphere:1e9,0,0,1'], 'at most'),
     'no step': (['--grid', '0'], 'positive distance'),
-    'endless step': (['--grid', 'nan'], 'positive distance'),
     'no orientation': (['--orientations', '0'], 'orientations'),
     '1e15 cells': (['--grid', '0.0002', '--orientations', '2000'], 'e+15 cells'),
     'workers': (['--workers', '-1'], 'workers'),

@@ -129,31 +129,25 @@ class PlainRequests:
         tolerance = request.tolerance
         if tolerance is not None and tolerance is not self.tolerance:
             return self._solve_within(request, self._solver.requests.tolerance(tolerance).item())
+        robot_state = request.state
         # As ``is_plain`` of the contract, whose call would take 4 % of the time of a solve.
-        if (
-            request.max_solutions is not ONE
-            or request.validate is not None
-            or request.tool_offsets is not None
-            or request.lower is not None
-            or request.upper is not None
-            or request.consistency_limits is not None
-            or request.max_searches is not None
-            or request.wants_nearest
-            or request.locked
+        if not (
+            request.max_solutions is ONE
+            and (request.validate is None and request.tool_offsets is None)
+            and request.max_searches is None
+            and request.lower is request.upper is request.consistency_limits is None
+            and not (request.wants_nearest or request.locked)
         ):
             return self._go_on(request)
-        robot_state = request.state
-        # As ``is_state_usable`` of the reader, whose call would take longer, and which judges all other states.
+        # As ``is_state_usable`` of the reader, which judges all other states.
         if robot_state is not None and not (
             type(robot_state) is NDARRAY
-            and robot_state.dtype is FLOAT64
-            and robot_state.shape == self._state_shape
+            and (robot_state.dtype is FLOAT64 and robot_state.shape == self._state_shape)
             and hypot(*robot_state.tolist()) <= LARGEST_JOINT_VALUE
         ):
             return self._go_on(request)
-        target, seed, cancel = request.targets, request.seed, request.cancel
-        if seed is None:
-            seed = self._start
+        target, cancel = request.targets, request.cancel
+        seed = self._start if request.seed is None else request.seed
         # The kernel checks the sizes.
         if type(target) is NDARRAY and target.shape == ONE_TIP:
             target = target[0]
