@@ -224,7 +224,11 @@ class SsikError(Exception):
         return cls(f'{message}. {choices}', name=name, available=available)
 
     def __getattr__(self, name: str) -> object:
-        """Return a piece of evidence by its name; raise AttributeError for any other name."""
+        """
+        Return the value that the constructor got under a keyword, such as ``error.path``.
+
+        Raise AttributeError for any other name.
+        """
         try:
             return self.__dict__['evidence'][name]
         except KeyError:

@@ -154,11 +154,15 @@ class PortableSources:
 
     def _need(self, module: _Module, name: str) -> str:
         """
-        Return the name that a definition has in the text, after replacements and imports; collect it at the first call.
+        Return the name that a definition has in the collected text; at the first call, also collect its source.
 
-        :param module: the module that uses the definition.
-        :param name: its name there.
-        :raises SourceNotPortable: if it has no source, or two definitions would get the same name.
+        If the collection has a replacement for the definition, the replacement is used. An imported name is followed to
+        the module that defines it. All definitions that the source needs are collected, too.
+
+        :param module: the module that uses the name.
+        :param name: the name in this module.
+        :raises SourceNotPortable: if no definition of the name is found, a needed definition cannot be copied, or two
+            definitions would get the same name.
         """
         origin = module.name, name
         if origin in self._replaced:

@@ -132,7 +132,11 @@ class FreeFrame(Frame):
         """
         The rotation of the degrees of freedom as x, y, z, w; setting it also sets the three angles.
 
-        Setting it raises InvalidOption unless EX, EY and EZ are free, and InvalidTarget for a norm below 1e-9.
+        The angles are clamped into their limits, and the property then returns the clamped rotation.
+
+        Setting raises InvalidOption unless EX, EY and EZ are free and follow no leader, and for values that are not
+        real numbers. Angles before one with a leader are then set already. It raises InvalidTarget unless four finite
+        numbers with a norm of at least 1e-9 are given.
         """
         return frozen(quaternion_of_matrix(self.matrix_dof[:3, :3]))
 
@@ -249,35 +253,43 @@ class FreeFrame(Frame):
 
     def set_min_limit(self, dof: DOF, value: float) -> bool:
         """
-        Set one lower limit [m or rad]; clamp the value at once, and return whether it is at a limit.
+        Set one lower limit [m or rad], clamp the value into the limits, and return whether the value is at a limit.
 
-        :raises InvalidLimits: when the limit is above the upper limit.
-        :raises InvalidTarget: for NaN.
-        :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
-            limit.
+        The value of a degree of freedom that follows a leader is not clamped.
+
+        :param value: the limit; -inf for none.
+        :raises InvalidLimits: if the limit is above the upper limit, or inf.
+        :raises InvalidTarget: if the limit is NaN.
+        :raises InvalidOption: if the limit is not a number, or the degree of freedom is not free. Also for a finite
+            limit of an angle of a ball joint.
         """
         return self._set_limit(dof, value, self.get_max_limit(dof))
 
     def set_max_limit(self, dof: DOF, value: float) -> bool:
         """
-        Set one upper limit [m or rad]; clamp the value at once, and return whether it is at a limit.
+        Set one upper limit [m or rad], clamp the value into the limits, and return whether the value is at a limit.
 
-        :raises InvalidLimits: when the limit is below the lower limit.
-        :raises InvalidTarget: for NaN.
-        :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
-            limit.
+        The value of a degree of freedom that follows a leader is not clamped.
+
+        :param value: the limit; inf for none.
+        :raises InvalidLimits: if the limit is below the lower limit, or -inf.
+        :raises InvalidTarget: if the limit is NaN.
+        :raises InvalidOption: if the limit is not a number, or the degree of freedom is not free. Also for a finite
+            limit of an angle of a ball joint.
         """
         return self._set_limit(dof, self.get_min_limit(dof), value)
 
     def set_limits(self, dof: DOF, low: float, high: float) -> bool:
         """
-        Set both limits of one degree of freedom; clamp the value at once, and return whether it is at a limit.
+        Set both limits of one degree of freedom, clamp the value into them, and return whether the value is at a limit.
 
-        :param low, high: limits [m or rad]; may be infinite.
-        :raises InvalidLimits: when ``low`` is above ``high``.
-        :raises InvalidTarget: for NaN.
-        :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
-            limit.
+        The value of a degree of freedom that follows a leader is not clamped.
+
+        :param low, high: limits [m or rad]; -inf or inf for none.
+        :raises InvalidLimits: if ``low`` is above ``high``, if ``low`` is inf, or if ``high`` is -inf.
+        :raises InvalidTarget: if a limit is NaN.
+        :raises InvalidOption: if a limit is not a number, or the degree of freedom is not free. Also for a finite limit
+            of an angle of a ball joint.
         """
         return self._set_limit(dof, low, high)
 

@@ -46,13 +46,15 @@ def markers(
     draw_through: bool = False,
 ) -> list[Marker]:
     """
-    Return the markers of a mechanism at its present values.
+    Return the markers of all mechanisms that contain the given frames, at their present values.
 
-    Lines lead from frames to their parents. A rotation is a cylinder along its axis, three rotations are a sphere, a
-    translation is a line over its range. Limits of angles are wedges, nested as the rotations (about z, then y, then
-    x). Colours distinguish free joints, locked joints, joints at a limit, joints outside every chain, and goals.
+    Lines lead from frames to their parents, and from each closing joint or goal to the link that it closes onto. A
+    rotation is a cylinder along its axis; three rotations are a sphere. A translation is a line over its range. On a
+    side without a limit, this line ends half of ``scale`` from the origin of the frame. An angle with two limits has a
+    wedge, nested as the rotations (about z, then y, then x). Colours distinguish free joints, locked joints, joints at
+    a limit, joints outside every chain, and goals.
 
-    :param roots: frames of the mechanisms.
+    :param roots: any frames; everything that is connected with them is drawn.
     :param scale: size of a joint [m].
     :param color: of links and free joints, instead of the two colours that they have.
     :param namespace: the first part of the markers' namespaces.

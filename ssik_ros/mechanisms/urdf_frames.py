@@ -38,7 +38,11 @@ class UrdfFrames:
         """
         Add all joints and links of the URDF, with limits and mimic joints.
 
-        :param left_out: links that are left out, with the joints above them.
+        If the axis of a joint is not z, a further link and a rigid joint are added between the joint and its link.
+
+        :param left_out: links that are left out, with the joints above them. These joints must be fixed, and all links
+            below a left-out link must be left out, too.
+        :raises KeyError: if they are not.
         """
         for joint in self.model.urdf.depth_first():
             if joint.child not in left_out:

@@ -69,12 +69,16 @@ def check_collisions(
     look_up: Callable[[int], None] = lambda waypoint: None,
 ) -> str:
     """
-    Return the first collision of a path as text; empty if postures and motions are free.
+    Return a text about a collision of a path; empty if postures and motions are free.
 
-    :param q: (m, n) one posture per waypoint.
+    All waypoints are checked first, then the motions between them. The text is about the first colliding waypoint, or
+    else about the first colliding motion, with the names of the two bodies.
+
+    :param q: (m, n) one posture per waypoint, angles not wrapped.
     :param obstacles: the collision checks, with the requested clearance.
     :param limits: tells which steps are free travel; their straight motions are not checked.
-    :param look_up: called with the index of each waypoint; it raises an exception to stop.
+    :param look_up: called with the index of each waypoint, and with the last index during the check of the motions; it
+        raises an exception to stop.
     """
     for waypoint, posture in enumerate(q):
         look_up(waypoint)

@@ -97,9 +97,10 @@ class IkSolver(Protocol):
     """
     Interface that every solver of a planning group has: names of its joints and frames, ``solve`` and ``warm_up``.
 
-    A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, which are shown to
-    users. The reason is a part of a sentence that says why the solver suits this chain. A solver that chooses a method
-    for each request may have ``reason_for(request)``, which returns a text that names the method and says why.
+    A solver may also have ``tier`` and ``reason``, which are shown to users. The tier is ``closed_form``,
+    ``elimination``, ``search`` or ``iterative``. The reason is a part of a sentence that says why the solver suits this
+    chain. A solver that chooses a method for each request may have ``reason_for(request)``, which returns a text that
+    names the method and says why.
     """
 
     name: str

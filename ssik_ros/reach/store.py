@@ -82,9 +82,10 @@ LARGEST_ROWS = 1 << 30
 @dataclass(frozen=True, eq=False)
 class MapPlan:
     """
-    Definition of a reach map: arm, poses, arrays to store, settings and shapes.
+    Definition of a reach map: chain of the arm, poses, arrays to store, settings, and shapes for collision checks.
 
-    It is made before a run, and read from the map by every process that decides units.
+    It is stored in the folder of the map before the run. Each worker process reads it there, and computes units
+    (blocks of poses) by it.
     """
 
     chain: SerialChain

@@ -48,8 +48,8 @@ class Reason(IntFlag):
     """
     Events of a solve as bits.
 
-    The solve failed if NOT_PERFORMED, CANNOT_INVERT or NOT_WITHIN_TOLERANCE is set. The other bits may be set after a
-    success and after a failure.
+    The solve failed if NOT_PERFORMED, CANNOT_INVERT or NOT_WITHIN_TOLERANCE is set. STEPS_TOO_BIG and LIMIT_HIT may be
+    set after a success and after a failure. INVALID_CALLBACK_DATA ends a solve, and comes with NOT_WITHIN_TOLERANCE.
     """
 
     NONE = 0

@@ -231,9 +231,13 @@ class RobotScene:
 
     def apply(self, positions: Positions) -> None:
         """
-        Set joint values by name [rad or m]; values of joints in ``driven`` are stored in ``targets`` only.
+        Set joint values by name [rad or m]; limits are not checked.
 
-        :raises SsikError: for an unknown joint or a wrong value.
+        A spherical joint takes a quaternion x, y, z, w. Values of joints in ``driven`` are stored in ``targets`` only.
+        Then each mimic joint whose leader is not in ``driven`` gets the value that follows from its leader. A value
+        given for it has no effect.
+
+        :raises SsikError: for an unknown joint or a wrong value; ``targets`` may have changed already.
         """
         check_mapping('positions', positions, 'values by the name of a joint')
         self.targets.update(

@@ -267,13 +267,21 @@ def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) ->
 
 @intrinsic
 def view_vector(typing_context: Any, array: Any, start: Any, size: Any) -> Any:
-    """Define numba's intrinsic that returns ``size`` numbers of a flat array from index ``start`` on as a view."""
+    """
+    Define numba's intrinsic that returns ``size`` numbers of a contiguous array from index ``start`` on as a view.
+
+    The bounds are checked only if NUMBA_BOUNDSCHECK is set. Otherwise a part beyond the array views foreign memory.
+    """
     return types.Array(array.dtype, 1, 'C')(array, *[types.intp] * 2), _view
 
 
 @intrinsic
 def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns: Any) -> Any:
-    """Define numba's intrinsic that returns a view (rows, columns) of a flat array from index ``start`` on."""
+    """
+    Define numba's intrinsic that returns a view (rows, columns) of a contiguous array from index ``start`` on.
+
+    The bounds are checked as in :func:`view_vector`, only if NUMBA_BOUNDSCHECK is set.
+    """
     return types.Array(array.dtype, 2, 'C')(array, *[types.intp] * 3), _view
 
 

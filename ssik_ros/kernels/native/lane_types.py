@@ -186,7 +186,11 @@ def _loader(count: int) -> Any:
 
     @intrinsic
     def load_lanes(typing_context: Any, array: Any, start: Any) -> Any:
-        """Read neighbouring numbers of a flat array from index ``start`` on, and return them as lanes."""
+        """
+        Return ``count`` lanes, the numbers ``start`` to ``start + count - 1`` of a flat array.
+
+        ``count`` is eight or four, as given to the factory. Bounds are checked only if checks are on.
+        """
 
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
             address = _address(context, builder, sig, arguments, count)

@@ -156,12 +156,13 @@ def compute(hull, kinds, axes, points, lower, upper, point, next_table, slides):
 @kernel
 def _finish(hull, table):
     """
-    Enlarge the support values ``table`` in place by rounding, and write a ball that lies inside the hull into ``hull``.
+    Enlarge the support values of a hull in place, so that rounding makes it never too small, and store an inner ball.
 
-    CENTRE gets the height of the ball's centre above the axis point [m], INNER its squared radius [m^2], 0 without a
-    ball.
+    Each value grows by HULL_ENLARGEMENT times the largest absolute value. ``hull[CENTRE]`` gets the height of the
+    ball's centre along the first revolute axis, counted from the point of the axis at ORIGIN [m]. ``hull[INNER]`` gets
+    its squared radius [m^2], 0 if no ball fits.
 
-    :param table: (DIRECTIONS,) support values.
+    :param table: (DIRECTIONS,) support values [m].
     """
     size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):

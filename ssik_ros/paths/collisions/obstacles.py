@@ -25,7 +25,11 @@ MOTIONS_AT_ONCE = 50
 
 
 class Verdicts(NamedTuple):
-    """Results of collision checks of m postures."""
+    """
+    Results of collision checks of m postures: whether each collides, by which pair of bodies, and a distance.
+
+    The distance is a lower bound on the least distance of bodies [m].
+    """
 
     verdicts: IntArray
     """(m,) COLLISION_FREE, COLLIDES, or DOUBTFUL if only exact shapes can decide."""

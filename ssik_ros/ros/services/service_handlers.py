@@ -118,7 +118,10 @@ class ServiceHandlers:
 
     def serve(self, served: Served) -> None:
         """
-        Serve a robot from the next request on, instead of the one before.
+        Serve another robot from now on.
+
+        Every request whose handling begins later uses this robot, even if the request waits already. A request in
+        progress ends with the robot before.
 
         :param served: the robot.
         """

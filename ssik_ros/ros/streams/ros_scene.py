@@ -65,9 +65,10 @@ class SceneNotReady(SolverError):
 
 class RosScene:
     """
-    A running robot as the scene of IK environments, which copy its links, joints and frames.
+    Connects IK environments to a running robot over ROS 2: they copy its links, joints and frames.
 
-    Environments read it by :meth:`structure`, :meth:`joint_positions` and :meth:`pose`, and move it by :meth:`apply`.
+    :meth:`structure`, :meth:`joint_positions` and :meth:`pose` return the robot as its topics and tf give it.
+    :meth:`apply` publishes joint values: driven joints as a trajectory for their controller, others as a joint state.
     """
 
     def __init__(

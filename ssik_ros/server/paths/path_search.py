@@ -74,7 +74,11 @@ class PathModel:
 
 @dataclass(slots=True, eq=False)
 class _PathNode:
-    """A posture at a sample, linked to the posture before it on the cheapest sequence that leads here."""
+    """
+    A node of the path search: a posture that reaches one of the sampled poses of the path.
+
+    ``parent`` is the node before it on the cheapest sequence of postures from the start to this node.
+    """
 
     q: FloatArray
     """(n,) the posture [rad or m]."""

@@ -71,7 +71,8 @@ class PostureOrder:
         """
         Return the indices of postures, in the given order, but without near duplicates of earlier ones.
 
-        A posture is kept if it differs from every kept one by more than ``apart`` in some joint.
+        A posture is kept if it differs from every kept one by more than ``apart`` in some joint. Differences of angles
+        without limits are taken modulo 2 pi.
 
         :param q: (k, n) postures.
         :param order: indices of the postures, best first.

@@ -95,8 +95,9 @@ class BatchWork:
         """
         Yield (row, nanoseconds until the deadline) of each target that this thread solves; 0 means no deadline.
 
-        From 0.03 s after its creation on, the thread waits for a search slot before each block of targets, because few
-        searches may run long at once. The iteration ends at the deadline, or after the block during which ``last`` passes.
+        From 0.03 s after its creation on, the thread asks for a slot of :data:`SEARCH_SLOTS` before each block of up to
+        32 targets. It waits at most 0.05 s for the slot, and then works without it. The iteration ends at the deadline.
+        It also ends after a block if the time ``last`` of the constructor has passed.
         """
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()

@@ -113,9 +113,9 @@ def missing_note(robot: RobotModel) -> str:
 
 def _urdf_texts() -> Iterator[tuple[Path, str]]:
     """
-    Yield path and text of each URDF in installed packages of robot descriptions, from ROS or from pip.
+    Yield path and text of each URDF in installed packages of robot descriptions, from ROS, pip or robot_descriptions.
 
-    Files above LARGEST_URDF bytes are left out.
+    Files above LARGEST_URDF bytes and files that cannot be read are left out. Bytes that are not UTF-8 are replaced.
     """
     described = (share.glob('*description*') for share in share_directories())
     folders = itertools.chain(data_folders(), itertools.chain.from_iterable(described))

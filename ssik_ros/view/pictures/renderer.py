@@ -168,7 +168,7 @@ class Picture:
         """
         Return (k, 3) for points in the world: column and row in the picture [samples], distance along the view [m].
 
-        A pixel has OVERSAMPLING samples along each edge.
+        A pixel has OVERSAMPLING samples along each edge. If the distance is not positive, column and row mean nothing.
         """
         seen = (points - np.array(self._camera.eye)) @ self._axes.T
         distance = np.maximum(seen[:, 2:], 1e-6)

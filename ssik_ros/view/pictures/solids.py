@@ -122,9 +122,11 @@ def make_sphere(radius: float, segments: int = SEGMENTS) -> Surface:
 
 def make_tube(points: FloatArray, radius: float) -> Surface:
     """
-    Return a tube with round ends along the line through points.
+    Return a tube with round ends along the straight lines from point to point.
 
-    :param points: (k, 3) points [m].
+    The outside of a bend has a gap, because the pieces of the tube are cylinders.
+
+    :param points: (k, 3) points [m], at least one; one point gives a sphere.
     :param radius: radius of the tube [m].
     """
     pieces = [

@@ -131,9 +131,10 @@ class PostureSession(ABC):
         """
         Return the pose (4, 4) of a link in the model frame.
 
-        :param name: name of the link, or of the target that the link follows.
-        :param state: a full state; None for the shown one.
-        :raises FrameNotFound: for an unknown link.
+        :param name: name of the link, or of the target that the link follows; in a task session also a frame of its
+            file.
+        :param state: full state with root pose and joint positions; None for the shown one.
+        :raises FrameNotFound: for an unknown name.
         """
         state = state or self.state
         link = self.links.get(name, name)

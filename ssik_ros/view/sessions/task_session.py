@@ -42,13 +42,15 @@ class TaskSession(PostureSession):
         initial: Mapping[str, float] | None = None,
     ) -> None:
         """
-        Begin at ``initial``, or else at the posture of :func:`ssik_ros.model.default_seed.default_state`.
+        Begin at ``initial``, then move the targets to their poses in the file and solve once.
 
         :param robot: the robot.
         :param content: content of the task set file.
         :param initial: positions of joint variables by name [rad or m]; other joints have the robot's default
-            positions.
+            positions. None or an empty mapping for the posture of
+            :func:`ssik_ros.model.default_seed.default_state`.
         :raises ConfigError: for names in the file that the robot does not have.
+        :raises RequestRefused: for names in ``initial`` that the robot does not have.
         :raises InvalidOption: if no task has a target that a user can move.
         """
         super().__init__(robot)

@@ -154,11 +154,17 @@ def _interval(places, n, p, a, b, r):
 @inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
-    Return five numbers for each of the eight branches: how a joint moves between two places [rad].
+    Return how one joint moves between two tried values of the held joint: five numbers for each of the eight branches.
 
-    A place is one tried value of the held joint. The numbers are: the joint's angle at a, relative to the middle of its
-    range; its change from a to b; from p to a; from b to r; a bound on its deviation from a straight line between a and
-    b. Angles and changes are in [-pi, pi).
+    A place is one tried value of the held joint, with its eight branches. The five numbers are in radians:
+
+    - start: angle at place a relative to the middle of the joint's range;
+    - change: from a to b;
+    - before: change from p to a, 0 if p is a;
+    - after: change from b to r, 0 if r is b;
+    - bend: estimated largest deviation from the straight line between a and b, from the slopes on both sides.
+
+    The first four are in [-pi, pi).
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: a :class:`held_branches.Ranges`.
@@ -414,12 +420,13 @@ def _inherit(places, ranges, n, p, a, b, r, other):
 @kernel
 def push_scanned(stack, last):
     """
-    Write the intervals between neighbouring scanned places onto an empty stack; return their number, ``last``.
+    Write the ``last`` intervals between neighbouring scanned values of the held joint onto a stack; return ``last``.
 
-    A place is one tried value of the held joint. The interval with the smallest values is on top.
+    The interval with the smallest values is on top. An interval is four indices p, a, b, r of scanned values: a and b
+    are its ends, p comes before a, and r after b. At an end of the range, p is a, or r is b.
 
-    :param stack: (stack_size(last),) integers out: each interval takes COLUMNS numbers, the places p, a, b, r.
-    :param last: index of the last scanned place.
+    :param stack: (stack_size(last),) integers out; the rows before STACK_HEAD are not written.
+    :param last: index of the last scanned value; the first one has index 0.
     """
     for size in range(last):
         a, row = last - 1 - size, COLUMNS * (STACK_HEAD + size)

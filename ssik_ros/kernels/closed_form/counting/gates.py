@@ -121,6 +121,8 @@ def solution(number, a, b, d, x, inverse):
     """
     Return (sine, cosine) of a solution t of a cos t + b sin t = d, in each lane.
 
+    Lanes in which :func:`component` found no two angles get meaningless numbers.
+
     :param number: 0 or 1, for the first and the second solution.
     :param a, b, d: coefficients of the equation.
     :param x: sqrt(a^2 + b^2 - d^2), from :func:`component`.

@@ -215,11 +215,14 @@ def _orthogonalise(space, m):
 @kernel
 def null_space(space, lu, pivots, m):
     """
-    Write an orthonormal basis of the space of m vectors that come nearest to null vectors of the equations.
+    Write an orthonormal basis of the null space of the equations at a root, by three steps of inverse iteration.
+
+    At an angle that is not near a root, the rows are only some vectors that the equations make small. A row that
+    depends on earlier rows is zero.
 
     :param space: (m, 12) out.
     :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
-    :param m: dimension of the space.
+    :param m: number of solutions that share the root.
     """
     for i in range(m):
         _start(space[i], i)

@@ -107,7 +107,9 @@ def _is_new(candidates, first, count):
     """
     Return whether the candidate in row ``count`` is worth keeping.
 
-    It must miss the target by less than HOPELESS_MISS, and differ from the candidates in the rows from ``first`` on.
+    Its miss of the target must be below HOPELESS_MISS [link lengths and rad]; a NaN fails. It must also differ from
+    each of the rows ``first`` to ``count`` - 1 in some joint. Angles that differ by less than CANDIDATE_SEPARATION
+    [rad], up to whole turns, count as equal.
 
     :param candidates: (ROWS, 7) six angles [rad], then the miss, by which the loop does not close.
     :param first, count: first row to compare with, and row of the candidate, which is the last one.

@@ -408,9 +408,10 @@ def _insert_crossing(run, row):
 @kernel
 def _determinant_at(run, row, width, share):
     """
-    Return the determinant of [J; tangent] at a place between knots ``row`` and ``row + 1``; 0 if it is singular.
+    Return the determinant of the Jacobian with a seventh row, the unit direction of the curve, between two knots.
 
-    J is the Jacobian.
+    Posture and direction are taken from the cubic between the knots ``row`` and ``row + 1``. The result is exactly 0
+    if the matrix is singular. ``run.curve`` is overwritten.
 
     :param run: a :class:`Tracing`.
     :param width: length of the segment between both knots [rad].
