@@ -1,4 +1,4 @@
-"""Find the largest value of a function of one number."""
+"""Find the maximum of a function of one number on an interval: on a grid, then by golden-section search."""
 
 from collections.abc import Callable
 import math

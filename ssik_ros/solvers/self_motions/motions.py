@@ -1,8 +1,8 @@
 """
-Sequence of the self-motion curves of one pose, along which the joints move while the tip stays.
+The self-motions of one pose as a sequence, :class:`SelfMotions`: curves along which the joints move and the tip stays.
 
-The curves come from ``tracer`` and ``continuum``. This module splits them, samples postures on them, and finds the best
-posture on all of them.
+``tracer`` and ``continuum`` find the curves and make the sequence. It cuts the curves at folds and crossings, samples
+postures on them, and finds the posture with the largest value of an objective on all of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,8 @@
-"""Find postures on curves along which the held joint hardly moves, which sampling this joint misses."""
+"""
+Find postures on self-motions along which the held joint hardly moves; sampling this joint misses such curves.
+
+The held joint is the joint that the closed form of the arm keeps at one value while it solves for the others.
+"""
 
 import itertools
 from typing import NamedTuple
@@ -35,7 +39,7 @@ PARALLEL_AXES_DISTANCE = 0.02
 
 class Alignment(NamedTuple):
     """
-    Two joints with one joint between them, whose axes become parallel when the middle joint has the angle ``angle``.
+    Three successive joints: the axes of the first and the last are parallel if the middle one has the angle ``angle``.
 
     ``first``, ``between`` and ``last`` are the indices of the three joints.
     """
@@ -56,7 +60,7 @@ class StillCurves:
     Finds postures of one arm on curves along which the held joint hardly moves.
 
     Such a curve exists, for example, if two collinear axes turn against each other. Searches hold other joints, or
-    start at postures with parallel axes.
+    start at postures with parallel axes. They may miss a curve.
     """
 
     def __init__(self, arm: AnalyticArm) -> None:

@@ -1,7 +1,9 @@
 """
-Trace the self-motions of one arm: its closed form finds postures on the curves, and each curve is followed.
+Trace the self-motions of one arm.
 
-A curve is stored as knots: postures with tangents and arc lengths.
+If the elbow of the arm moves on a circle, the curves are computed from this circle. Otherwise the closed form of the
+arm finds postures on the curves, and each curve is followed. A curve is stored as knots: postures with tangents and arc
+lengths.
 """
 
 from collections.abc import Callable
@@ -74,7 +76,11 @@ CandidateFinder = Callable[[], FloatArray]
 
 
 class CurveTable(NamedTuple):
-    """The curves that were found for a pose, before they are split, with a function for the proof of completeness."""
+    """
+    The curves that were found for a pose, before they are cut at folds and crossings.
+
+    ``find_candidates`` is for the proof that no curve is missing.
+    """
 
     pose: TracedPose
     """Data shared by the curves."""
@@ -85,14 +91,15 @@ class CurveTable(NamedTuple):
     find_candidates: CandidateFinder
     """Returns postures (m, 7) that must lie on the curves."""
     resolution: float
-    """Distance of the values of the held joint at which the candidates are [rad or m]."""
+    """Distance of the sampled values of the held joint: a curve on which it moves less may be missed [rad or m]."""
 
 
 class SelfMotionTracer:
     """
     Finds the curves of postures that reach a pose within the limits, for one chain of seven joints.
 
-    A curve may be missing; :meth:`find_gap` tries to prove that none is.
+    The seventh joint may be a spin of the tool of a six-joint arm. A curve may be missing; :meth:`find_gap` tries to
+    prove that none is.
     """
 
     def __init__(
@@ -513,7 +520,11 @@ class PoseArrays(CurveArrays):
 
 
 class CircleArrays(CurveArrays):
-    """Result and scratch arrays of a kernel call that finds the curves of an arm whose elbow moves on a circle."""
+    """
+    Result and scratch arrays of a kernel call that finds the curves of an arm whose elbow moves on a circle.
+
+    Later calls reuse an instance; calls that run at the same time need separate instances.
+    """
 
     def __init__(self) -> None:
         """Allocate the arrays."""
