@@ -1,4 +1,9 @@
-"""Search for configurations of a task set: the kernel solves from many starts, Python validates, adds windings and sorts."""
+"""
+Search for configurations that meet a task set: solve from many starts, add windings, validate and sort.
+
+A kernel solves from the starts; Python does, step by step, if user functions move joints. Validation, windings and
+sorting are done in Python.
+"""
 
 from __future__ import annotations
 
@@ -60,20 +65,20 @@ class SearchOptions:
     find_alt: bool = True
     """Whether to add configurations that differ by windings."""
     max_configs: int | None = None
-    """Number of configurations that ends the search; None for no end, but at most ``MOST_CONFIGS`` are kept."""
+    """Number of configurations at which the search ends; None for any, of which at most ``MOST_CONFIGS`` are kept."""
     seed: int | None = None
     """Shifts the sequence of starts; None for one fixed sequence."""
     validate: Callable[[FloatArray], object] | None = None
     """Takes a configuration (n,) and returns whether it is acceptable."""
     configs: ArrayLike = ()
-    """Configurations (k, n) known before, merged into the result."""
+    """Configurations (k, n) that the caller has already; they are part of the result."""
     workers: int = 1
     """Most threads; the result does not depend on their number unless time runs out. Functions of dependent joints are called by
     one thread."""
     merge_tolerance: float = 1e-4
     """Configurations nearer than this in every joint are one [rad or m]."""
     target: ArrayLike | None = None
-    """Pose in the world for the target of the task set's first tip; None leaves the target at its present pose."""
+    """Pose in the world for the target of the first enabled task; None leaves the target at its present pose."""
 
     def __post_init__(self) -> None:
         """

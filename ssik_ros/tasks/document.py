@@ -1,9 +1,9 @@
 """
 Environments as JSON documents: :func:`save` writes and :func:`load` reads them.
 
-Numbers keep all digits, and objects refer to one another by name. Saving a loaded document gives the same bytes.
-Functions of dependent joints are saved as 'module:name'. Loading imports nothing: the caller gives the functions that a
-document may name. If anything is malformed, DocumentError names the item.
+Numbers keep all digits, and objects refer to one another by name. Loading a saved document and saving the result gives
+the same bytes. Functions of dependent joints are saved as 'module:name'. Loading imports nothing: the caller gives the
+functions that a document may name. If an item is malformed, DocumentError names it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 class DocumentError(ConfigError):
-    """Raised for data that is not a document of an environment, or for a malformed document."""
+    """Raised for a malformed document, for other data, and if the environment that it is to fill is not empty."""
 
 
 def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -247,11 +247,11 @@ def _empty(environment: TaskWorld) -> None:
 
 
 class _Reader(EntryReader):
-    """Reads and checks the values of one mapping of a document, which has all of its keys."""
+    """Reads and checks the values of one mapping of a document, which must have exactly the given keys."""
 
     def __init__(self, content: Any, noun: str, keys: tuple[str, ...]) -> None:
         """
-        Keep the mapping; raise ConfigError for something else than a mapping with these keys.
+        Keep the mapping; raise ConfigError for anything but a mapping with exactly these keys.
 
         :param content: the mapping.
         :param noun: its name in messages.

@@ -1,4 +1,8 @@
-"""Solves of task sets step by step from Python: for user functions that move joints, and for the Jacobian callback."""
+"""
+Solve task sets step by step from Python: for user functions that move joints, and for the Jacobian callback.
+
+:func:`jacobian_of` returns the Jacobian of a task set without a solve.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,12 @@ The function gets a :class:`CallbackData` and returns None for no change, or a m
 ``jacobianPinv`` (n, m) the motion is this times e; joint weights are not used
 ===============  ==============================================================================
 
-The kernel then takes the step, as without a callback: with the same priorities and within the limits of the joints.
+A mapping with ``dq`` also needs ``jacobianPinv`` if a task set of lower priority follows. Numbers that are not finite
+end the solve with the reason INVALID_CALLBACK_DATA.
+
+The kernel then takes the step with the same priorities and within the limits of the joints. With the priority
+``strict``, steps are usually corrected so that a task set loses little to task sets after it. This correction is left
+out for a step in which the callback returned arrays.
 """
 
 from __future__ import annotations

@@ -111,18 +111,19 @@ class IkJoint(IkObject):
     """
     A joint of an environment: it turns about its z axis or slides along it; a spherical joint turns about any axis.
 
-    ``kind`` is its JointType; ``place_in_values`` is the index of its first value among all joint values.
+    A revolute joint with a screw lead also slides as it turns. ``kind`` is the JointType; ``place_in_values`` is the
+    index of the joint's first value among all joint values.
     """
 
     object_type = ObjectType.JOINT
     mode = Setting(JointMode.IK, lambda joint, value: read_member(JointMode, value, 'joint mode'))
-    """Whether the joint is free to move in a solve."""
+    """A :class:`JointMode`: whether solves may move the joint."""
     weight = Setting(1.0, _read_weight)
     """How readily the joint moves; at least 1e-5."""
     limit_margin = Setting(0.0, _read_length('limit margin', '>= 0'))
     """Distance to a limit within which task sets that avoid limits push back [rad or m]."""
     max_step = Setting(0.0, _read_length('largest step', '> 0'))
-    """Largest motion in one iteration [rad or m]."""
+    """Largest motion in one step, unless the task set ignores it (``ignore_max_steps``) [rad or m]."""
 
     def __init__(
         self, world: ObjectTable, name: str, handle: int, slot: int, kind: JointType, place: int

@@ -30,7 +30,7 @@ Reference = Union['IkObject', str, int, None]
 
 
 class EnvironmentClosed(RequestError, RuntimeError):
-    """Raised if an environment is used after :meth:`Environment.close`."""
+    """Raised by calls that look up an object, or solve, copy or save, after :meth:`Environment.close`."""
 
 
 class ObjectTable(ABC):
@@ -40,7 +40,8 @@ class ObjectTable(ABC):
     ``slots`` lists the objects in the order in which they were made. ``poses`` has a row (12,) for each of them, its
     pose relative to its parent. ``values`` (nq,) has the joint values.
 
-    Methods that take an object raise EnvironmentClosed after :meth:`Environment.close`.
+    Methods that look up an object by itself, its name or its handle raise EnvironmentClosed after
+    :meth:`Environment.close`.
     """
 
     def __init__(self, name: str | None = None) -> None:

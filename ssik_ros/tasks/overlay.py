@@ -44,7 +44,7 @@ class Overlay:
     """
     Marker data that draw the chain from a base to one tip in a viewer such as RViz.
 
-    Each call of :meth:`markers` draws the present state of the environment.
+    Each call of :meth:`markers` returns markers for the present state of the environment; none after :meth:`erase`.
     """
 
     @names_keywords

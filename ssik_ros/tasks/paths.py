@@ -76,7 +76,7 @@ MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class PathOptions:
-    """Options of a path: user check, joint jumps, tip tolerance and time stamps."""
+    """Options of a path: user check, part before a failure, joint jumps, tip tolerance and time stamps."""
 
     validate: Callable[[FloatArray], object] | None = None
     """Takes the configuration of each point and returns whether it is acceptable; a refused point ends the path."""
@@ -90,7 +90,9 @@ class PathOptions:
     branch: the path ends there.
     """
     tolerance: float | None = DEFAULT_TIP_TOLERANCE
-    """Largest deviation of the tip from the line [m, rad]; None for the precision of its tasks."""
+    """
+    Largest error of the tip at a point of the path [m, rad]; None for any error within the precision of its tasks.
+    """
     times: ArrayLike | None = None
     """(n,) increasing time stamps, given back with the points that are reached [s]."""
 

@@ -45,15 +45,19 @@ class Plan:
     tasks: tuple[Task, ...]
     """Enabled tasks that some joint moves, in the order of their rows."""
     valid: bool
-    """Whether every task set has an enabled task that some joint moves."""
+    """Whether there are task sets, and each has an enabled task that some joint moves."""
     numbers: IntArray
-    """Numbers of the kernel call that solves."""
+    """Whole-number arguments of the kernel call ``handling.run`` that solves, see :func:`make_numbers`."""
     rows: tuple[tuple[tuple[Task, int], ...], ...]
     """For each task set, task and constraint (0 to 5) of each row, without the rows of limits."""
     functions: bool
     """Whether the value of some joint of the environment is a function of the user."""
     slaves: tuple[tuple[int, IkJoint], ...]
-    """Nodes of joints that depend on others through functions; their rates change with the values."""
+    """
+    (index of the node, joint) of each joint that follows another one through a function.
+
+    The derivatives of these joints change with the values.
+    """
     views: packing.TaskWorkspace
     """The arrays of the workspace by their names."""
     outcome: FloatArray
@@ -108,7 +112,11 @@ def make_numbers(task: int, max_iterations: int) -> IntArray:
 
 
 class _TaskChain:
-    """A task with the joints that it moves and the objects that carry its tip, target and constraint base."""
+    """
+    A task with the joints of its chain, passive ones included.
+
+    It also has the objects that carry tip, target and constraint base, each list from the outermost on.
+    """
 
     def __init__(self, task: Task) -> None:
         """Collect the objects that carry tip, target and constraint base, outermost first, and the joints of the chain."""

@@ -1,9 +1,9 @@
 """
 Conversions between the poses that users write and the twelve numbers that kernels read; Euler angles.
 
-Users write seven numbers (x, y, z, qx, qy, qz, qw), twelve (a 3x4 matrix row by row), or a 3x4 or 4x4 matrix. Euler
-angles are (alpha, beta, gamma) with R = Rx(alpha) Ry(beta) Rz(gamma). Inside, a pose (12,) is the rotation matrix row
-by row, then the translation.
+Users write seven numbers (x, y, z, qx, qy, qz, qw), twelve (a 3x4 matrix row by row), or a 3x4 or 4x4 matrix. Other
+forms of :func:`ssik_ros.pose` are read, too. Euler angles are (alpha, beta, gamma) with R = Rx(alpha) Ry(beta)
+Rz(gamma) [rad]. Inside, a pose (12,) is the rotation matrix row by row, then the translation [m].
 """
 
 import math

@@ -1,8 +1,8 @@
 """
 Scenes: a robot and frames around it, which environments copy, and whose joints they can move.
 
-A scene is any object with the four methods of :class:`Scene`. :class:`RobotScene` makes one of a URDF and joint values
-in a dictionary. The scene over ROS 2 topics and tf is in the folder of the nodes.
+A scene is any object with the four methods of :class:`Scene`. A :class:`RobotScene` has a robot from a URDF and joint
+values in memory. :class:`ssik_ros.ros.streams.ros_scene.RosScene` has a running robot, over ROS 2 topics and tf.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Exchange between environments and scenes: copy chains from a scene; copy joint values in both directions."""
+"""
+Exchange between environments and scenes: copy frames and joints from a scene, and poses of targets.
+
+Joint values are copied in both directions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
 
 
 class Copier:
-    """Copies frames of a scene into an environment; a frame that is there already is not copied again."""
+    """Copies frames of a scene into an environment; a frame that was copied from this scene is not copied again."""
 
     def __init__(self, environment: TaskWorld, scene: Scene) -> None:
         """

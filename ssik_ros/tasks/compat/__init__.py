@@ -14,7 +14,8 @@ Every function may raise these errors; its docstring names the others:
 
 - UnknownHandle (a KeyError): no environment, overlay or object of the scene has the handle, or it is not an integer.
 - FrameNotFound (a KeyError): the environment does not have the object.
-- TaskSetNotFound (a KeyError): the environment does not have the task set, or the task set not the task.
+- TaskSetNotFound (a KeyError): the environment does not have the task set, or the task set not the task. Also for a
+  handle of a task set that is not an integer.
 - InvalidOption (a TypeError and a ValueError): an argument has a wrong type or is out of range, a mapping has an
   unknown key, or the object is of another kind, such as a dummy instead of a joint.
 - DimensionMismatch (a ValueError): a list of numbers has another length.

@@ -1,5 +1,5 @@
 """
-Six deprecated functions of the simIK API: each works as in the original and issues a DeprecationWarning.
+Six deprecated functions of the simIK API; each issues a DeprecationWarning that names the function to use instead.
 
 The package :mod:`ssik_ros.tasks.compat` lists the errors that every function may raise.
 """

@@ -1,4 +1,8 @@
-"""Tables of environments, overlays and the scene in use, by the integer handles that scripts of the simIK API use."""
+"""
+Tables of environments and overlays by integer handles, as scripts of the simIK API use them, and the scene in use.
+
+Functions return objects, task sets and tasks of an environment by their handles.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class FileFrame:
     place: str
     """Where it was written, as ``file:line``."""
     parent: str | None = None
-    """None for the world."""
+    """Name of the frame of the file or the robot that carries this frame; None for the world."""
     pose: FloatArray | None = None
     """(4, 4) pose in the parent; None for a frame with ``at`` or ``follow``."""
     at: str | None = None
@@ -57,12 +57,13 @@ class FileEntry:
     """An item of a task set file: a joint, a task or a task set, with its settings by name."""
 
     name: str
+    """Name of the joint or task set; for a task a text such as "task 1 of task set 'arm'"."""
     place: str
     """Where it was written, as ``file:line``."""
     settings: Mapping[str, Any]
     """Attributes of the joint, task or task set; a task also has ``tip``, ``target`` and ``base`` by name."""
     tasks: tuple[FileEntry, ...] = ()
-    """Tasks of a task set."""
+    """The tasks of a task set; empty for joints and tasks."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,11 @@ def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetF
 
 
 class _Reader(EntryReader):
-    """Reads and checks the settings of one mapping of a task set file; each method takes the key of a setting."""
+    """
+    Reads and checks the settings of one mapping of a task set file.
+
+    :meth:`settings` returns many of them at once; the other methods each return the value of one key.
+    """
 
     def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
         """
