@@ -1,5 +1,6 @@
 """
-The viewer without its display: sessions (a robot with targets and a posture), test cases, recordings and obstacles.
+Viewers of a robot: sessions (a robot with targets and a posture), and texts, tables and files about them.
 
-The folder ``browser`` shows a session as a page, the folder ``pictures`` draws still pictures and films.
+The folder ``sessions`` has the sessions, ``browser`` shows a session as a page, and ``pictures`` draws pictures and
+films. The modules of this folder need no display.
 """

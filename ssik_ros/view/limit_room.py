@@ -1,4 +1,4 @@
-"""Tell how near joints are to their limits (:class:`LimitRoom`), and convert joint values between radians and degrees."""
+"""Tell how near joints are to their limits (:class:`LimitRoom`), and write joint values in radians or degrees."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -19,7 +19,8 @@ class LimitRoom(IntEnum):
     """
     How near a joint is to its nearest limit: free, near (within 5 % of its range), or at the limit.
 
-    A joint that lacks a limit counts as free, even at its other limit.
+    A joint within 0.01 % of its range from a limit, or beyond a limit, is at the limit. A joint that lacks a limit
+    counts as free, even at its other limit; so does a joint whose range is empty.
     """
 
     FREE = 0

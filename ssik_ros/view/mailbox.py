@@ -19,7 +19,11 @@ MOST_WAITING = 100
 
 
 class Mailbox:
-    """A thread that calls waiting events in order, and calls a function for slow work when no event waits."""
+    """
+    A thread that calls waiting events (functions without arguments) in order.
+
+    After each event it calls a function that shows the result, and another one for slow work when no event waits.
+    """
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from ssik_ros.view.sessions.posture_session import SolveOutcome
 
 
 class GroupOption(NamedTuple):
-    """One planning group of the robot of a node."""
+    """One planning group of the robot of a node: its links, its joints, and whether it has a solver."""
 
     name: str
     base: str
@@ -32,6 +32,7 @@ class RobotSummary(NamedTuple):
     """The robot of a node, and its planning groups."""
 
     robot: str
+    """Name of the robot."""
     groups: tuple[GroupOption, ...]
 
 

@@ -27,13 +27,13 @@ DETAILS_TITLE = 'Details'
 
 class FailureReason(NamedTuple):
     """
-    Explanation of targets that are not reached.
+    Explanation of targets that are not reached: distance of the nearest posture, remedies and details.
 
     For reached targets, text and lists are empty, but ``details`` may say that collisions are not checked.
     """
 
     nearest: str
-    """How far the nearest posture is from the target, in one number."""
+    """Sentence with the distance or angle between the nearest posture and the target; empty if none was found."""
     remedies: list[Remedy]
     """Constraints that a user may ignore."""
     details: list[str]

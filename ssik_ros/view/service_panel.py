@@ -63,7 +63,12 @@ class ServiceRemedy(NamedTuple):
 
 
 class ServicePanel:
-    """The state of a panel: node, group, link, target, branches, and the cause of a failure."""
+    """
+    The state of a panel that asks a node: the chosen node, group, link and target, and the last response.
+
+    The response has branches, or the cause of a failure. A window draws the attributes, calls the methods for actions
+    of a user, and is called back after each change.
+    """
 
     def __init__(self, services: NodeServices, changed: Callable[[], None]) -> None:
         """

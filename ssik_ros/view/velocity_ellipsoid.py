@@ -1,5 +1,5 @@
 """
-The manipulability ellipsoid of a tip: the velocities that joint velocities of norm 1 give.
+The manipulability ellipsoid of a tip: the linear velocities that joint velocities of norm up to 1 give.
 
 **Problem.** v = J dq with the upper three rows of the Jacobian, and norm(dq) <= 1. The set of all v is an ellipsoid.
 

@@ -15,7 +15,12 @@ Work = Callable[['BackgroundJob'], Callable[[], None]]
 
 
 class BackgroundJob:
-    """Runs one job at a time in a thread, and hands the result to the thread of the session."""
+    """
+    Runs a job in a new thread, and posts the result to the thread of the session.
+
+    The result of a cancelled job is dropped. A job that is started before the last one has ended does not stop it, but
+    drops its result.
+    """
 
     def __init__(self, page: BasePage[Any], say: Callable[[str], None]) -> None:
         """

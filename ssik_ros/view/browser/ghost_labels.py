@@ -1,4 +1,8 @@
-"""Ranks of ghosts as labels in a page, which do not overlap on the screen of any browser."""
+"""
+Ranks of ghosts as labels in a page, which do not overlap on the screen of any browser if there is room.
+
+A ghost is a transparent robot that shows a branch; its rank is the number of the branch, from 1 on.
+"""
 
 from collections.abc import Sequence
 import threading
@@ -48,7 +52,9 @@ def spread_boxes(centres: FloatArray, sizes: FloatArray, window: FloatArray) -> 
 
 class GhostLabels:
     """
-    The labels of ghosts: their ranks at their anchors, with a line from each label that had to move to its anchor.
+    The labels of ghosts: each shows the rank of a ghost at the anchor, a point of this ghost.
+
+    A label that would overlap another one is moved, with a line from its anchor to its place.
 
     Each browser has labels of its own, as each has its own camera. Any thread may call :meth:`place`. The thread of
     viser calls ``add_browser`` and ``remove_browser``, in the order of its events.

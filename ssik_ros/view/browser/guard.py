@@ -1,13 +1,13 @@
 """
 Access control of the page: requests are checked before they reach viser, which has no access control of its own.
 
-A request needs a Host header that names this machine; so a page of another site cannot reach the view through a name
-that it controls. The page itself is viser's public client. Everything about the robot comes over a websocket, which
-needs an Origin that is the page itself, and the key of a session. The page gets a key for the token of the printed
-address, which is good for one browser. No cookie is set: a browser sends the cookies of 127.0.0.1 to every port, also
-to other users' servers. Token and key leave a browser only in requests that the script of the page makes to its own
-origin, port included. Of the messages, only those that the page sends are passed on, and only with numbers that are
-finite.
+A request needs a Host header with an IP address or a name of this machine; so a page of another site cannot reach the
+view through a name that it controls. The page itself is viser's public client. Everything about the robot comes over a
+websocket, which needs an Origin that is the page itself, and the key of a session. The page gets a key for the token of
+the printed address, which is good for one browser. No cookie is set: a browser sends the cookies of 127.0.0.1 to every
+port, also to other users' servers. Token and key leave a browser only in requests that the script of the page makes to
+its own origin, port included. Of the messages, only those that the page sends are passed on, with bounded numbers, and
+only if a value is valid for its control.
 """
 
 from collections import deque
@@ -320,7 +320,7 @@ class Guard:
         guard = self
 
         class GuardedConnection(self._sockets.ServerConnection):  # type: ignore[misc,name-defined]
-            """A connection that drops messages that the page never sends."""
+            """A connection that drops each received message that :meth:`Guard.passes` refuses."""
 
             async def recv(self, decode: bool | None = None) -> Any:
                 while True:

@@ -77,7 +77,7 @@ def line_segments(points: FloatArray) -> NDArray[np.float32]:
 
 
 class SceneLines:
-    """Line segments of one colour in viser's scene, hidden as long as there are none."""
+    """Line segments of one colour in viser's scene, hidden until :meth:`draw` gets some."""
 
     def __init__(
         self, scene: Any, name: str, colour: tuple[int, int, int], thickness: float
@@ -178,7 +178,7 @@ def link_poses(robot: RobotModel, state: FullState) -> FloatArray:
 
 
 class RobotMeshes:
-    """The meshes of one robot in viser's scene, a node for each link."""
+    """The meshes of one robot in viser's scene, with a node for each link that has surfaces."""
 
     def __init__(
         self, scene: Any, solids: RobotSolids, name: str, opacity: float | None = None

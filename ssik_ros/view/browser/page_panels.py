@@ -1,4 +1,8 @@
-"""The page that a browser shows: the robot, a handle at each target, and ghosts of other branches; and the base of panels."""
+"""
+Base of the page that a browser shows: the robot, a handle at each target, and ghosts of other branches.
+
+:class:`Panel` is the base of the panels of a page.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -50,7 +54,11 @@ class Extras(NamedTuple):
 
 
 class BasePage(ABC, Generic[Shown]):
-    """The part of a page that does not know its panels: server, scene, handles and events."""
+    """
+    Base of a page that shows a session: it has the server, the scene, the handles of targets and the queue of events.
+
+    The derived class makes the panels.
+    """
 
     def __init__(
         self,
@@ -296,7 +304,11 @@ class BasePage(ABC, Generic[Shown]):
 
 
 class Panel:
-    """A group of controls and drawings on the page that show the session; by itself it changes nothing."""
+    """
+    Base of a group of controls and drawings on the page that show the session.
+
+    The page calls :meth:`show` and :meth:`show_details`, which do nothing here.
+    """
 
     def show(self, session: Any) -> None:
         """Update the parts that are fast to draw; called after every event."""

@@ -6,8 +6,9 @@ the storage of the tab, which only this origin, port included, can read. Without
 edges, which are slow to draw.
 
 While a button is held in the scene, joint values do not wait for slow frames. The script passes each motion of the mouse
-on at once, where browsers wait for the next frame, and applies the messages of the server at once. If frames take longer
-than 30 ms, it halves the resolution of the scene until the button is released.
+on at once, where browsers wait for the next frame, and applies the messages of the server at once. Without a
+graphics card it halves the resolution of the scene. It halves the resolution again while frames take longer than 30 ms.
+The full resolution returns 0.4 s after the button is released.
 
 On a narrow screen the panels are as wide as the screen, of which viser leaves a third empty, and the scene ends where they
 begin, because viser covers its lower half.

@@ -1,8 +1,9 @@
 """
-The surfaces of mesh files with few triangles, kept in a cache in the user's folder.
+Read mesh files as surfaces, made coarser if they have many triangles.
 
 A mesh file may come from an untrusted source. Only a small binary STL file is read in this process. Every other file is
-read once, by a separate process with limits on time and memory. The coarse surface is then kept in the cache.
+read once, by a separate process with limits on time and memory. Its surface is then kept in a cache in the user's
+folder.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -39,7 +39,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """Position, direction, field of view and picture size of a camera."""
+    """A camera: its position, the point at which it looks, field of view and picture size; z of the world is up."""
 
     eye: tuple[float, float, float]
     """Position in the world [m]."""

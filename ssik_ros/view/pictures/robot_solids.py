@@ -1,8 +1,8 @@
 """
 The surfaces of a robot in pictures: visual elements of its URDF, or collision elements of links without visual ones.
 
-An arm that is shipped with simple shapes gets the meshes of its maker if an installed package has them. If nothing of a
-robot can be drawn, or if a mesh is missing, round bars between the joints are drawn instead.
+A robot that is shipped with simple shapes, or has no shapes, gets the meshes of its maker if an installed package has
+them. If no visual element can be drawn, or if a mesh is missing, joints whose links have no surface get round bars.
 """
 
 from collections.abc import Collection, Iterator, Mapping

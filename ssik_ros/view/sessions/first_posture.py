@@ -1,8 +1,9 @@
 """
-The posture with which a viewer opens: far from singularities, so that all branches exist and targets can be dragged.
+The posture with which a viewer opens: not nearly singular if possible, so that targets can be dragged.
 
-The named posture ``ready`` or ``home`` comes first. If it is nearly singular, other named postures of the group are
-tried, and then random postures around the middle of the limits.
+The default state, such as the named posture ``ready`` or ``home``, comes first. If it is nearly singular, named
+postures of the group are tried, and then random postures around the middle of the limits. If none fits, the default
+state is taken.
 """
 
 from collections.abc import Callable, Iterator
@@ -65,8 +66,8 @@ class _Regularity:
     """
     A function that measures how far a full state is from a singularity: 0 if singular, at most 1.
 
-    The measure is the least singular value of the Jacobian divided by the largest one, with lengths scaled by the arm's
-    size.
+    The measure is the least singular value of the Jacobian divided by the largest one. Before, the rows of the
+    translation are divided by the length of their largest column.
     """
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:

@@ -1,4 +1,8 @@
-"""A session for a mechanism with closed loops: targets for some links, sliders for active joints, and all loops kept closed."""
+"""
+A session for a mechanism with closed loops: targets for some links, and sliders for active joints.
+
+The loops stay closed while the targets are reached.
+"""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -32,7 +36,11 @@ ROTATIONS = ('EX', 'EY', 'EZ')
 
 
 class LoopSession(PostureSession):
-    """A session whose robot has closed loops, which stay closed while targets and joints are moved."""
+    """
+    A session whose robot has closed loops, which stay closed while joints are moved and while targets are reached.
+
+    If the solver does not reach a target, the shown state is its last one, in which loops may be open.
+    """
 
     def __init__(
         self, robot: RobotModel, loops: LoopClosures, goals: Sequence[str] | None = None

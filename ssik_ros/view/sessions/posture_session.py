@@ -67,7 +67,7 @@ class PostureSession(ABC):
     upper: FloatArray
     """(n,) upper limits, inf for joints without limits [rad or m]."""
     links: Mapping[str, str]
-    """The link that each target is for."""
+    """Name of the link that is to be at each target, by the name of the target."""
     state: FullState
     """Full state of the robot that is shown; :attr:`joints` is its part that moves by hand."""
     _first: FullState

@@ -20,7 +20,11 @@ from ssik_ros.view.sessions.posture_session import PostureSession, SolveOutcome
 
 
 class TaskLevel(NamedTuple):
-    """A task set of a session: its name, whether it is switched on, and the remaining errors of its tasks."""
+    """
+    A task set of a session: its name, whether it is switched on, and the remaining errors of its tasks.
+
+    ``tasks`` is empty if the task set is switched off.
+    """
 
     name: str
     is_on: bool

@@ -21,7 +21,11 @@ ON_CURVE_DISTANCE = 0.15
 
 
 class CurvePanel(Panel):
-    """Sliders that move the arm along its self-motions (curves of postures that all reach the target)."""
+    """
+    Sliders that move the arm along its self-motions (curves of postures that all reach the target).
+
+    At most MOST_CURVES curves have a slider and a line, the path of the elbow.
+    """
 
     def __init__(self, page: BasePage[Session]) -> None:
         """

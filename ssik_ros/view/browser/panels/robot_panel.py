@@ -66,7 +66,11 @@ class RealRobot(Protocol):
 
 
 class RobotPanel:
-    """Shows the real robot as a transparent blue one, grey if its state is old, and sends the shown posture to it."""
+    """
+    Shows the real robot as a transparent blue one, grey if its state is old.
+
+    If a receiver of goals is named, a button sends the shown posture to the robot.
+    """
 
     def __init__(self, page: BasePage[Session], robot: RealRobot) -> None:
         """
