@@ -1,9 +1,9 @@
 """
-Strict YAML: duplicate keys are errors, and errors name file and line.
+Read YAML strictly: a duplicate key is an error, and nearly all errors name file and line.
 
-Differences from ``yaml.safe_load``: a duplicate key is an error, a tab is explained, ``1e-5`` is a float
-and ``010`` is ten (number rules of YAML 1.2), a date stays text, and every mapping knows the line of each
-of its keys.
+Differences from ``yaml.safe_load``: a duplicate key is an error, and a tab is explained. ``1e-5`` is a float and
+``010`` is ten (number rules of YAML 1.2). A date stays text, and every key is a text. Every mapping knows the line of
+each of its keys. If the caller collects notes, faults that MoveIt accepts are notes instead of errors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -145,8 +145,8 @@ class EntryReader:
     """
     Reads the values of one mapping of a file by key, with a check of each value.
 
-    A wrong value raises ConfigError, which names its place. A key that the mapping lacks raises KeyError, except in
-    :meth:`mapping`.
+    The methods that read a value raise ConfigError for a wrong one, with its place. They raise KeyError for a key that
+    the mapping lacks; only :meth:`mapping` returns an empty mapping then.
     """
 
     def __init__(self, content: Any, place: str, noun: str, keys: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """Numerical thresholds that no user can change: for rounding errors, and for valid input at an interface."""
+    """Numerical thresholds that no user can change: which input is valid, and which solutions count as one."""
 
     rigid: float = 1e-6
     """Largest deviation of R^T R from identity accepted in a target [1]; beyond it the matrix is not

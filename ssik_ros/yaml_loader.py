@@ -45,7 +45,11 @@ MOST_VALUES = 2_000_000
 
 
 class _Located:
-    """Mixin for YAML loaders: exceptions from building a value become a ConstructorError with its line."""
+    """
+    Mixin for YAML loaders: exceptions that malformed content causes become a ConstructorError with the line.
+
+    A RecursionError, for values that nest too deep, is raised as it is.
+    """
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """Return the value of a node; malformed content raises ConstructorError with the line of the node."""
@@ -96,7 +100,7 @@ if yaml.__with_libyaml__:
 
 
 class _Text(io.StringIO):
-    """A text that knows the name of its file."""
+    """The text of a file as a stream; PyYAML's messages take the name of the file from its attribute ``name``."""
 
     def __init__(self, text: str, name: str) -> None:
         """Take the text and the name."""
