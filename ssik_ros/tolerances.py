@@ -13,7 +13,11 @@ class Tolerances:
     quaternion_norm: float = 0.01
     """Largest deviation of a quaternion's norm from 1 at which it is accepted and normalised [1]."""
     same_solution: float = 1e-4
-    """Two solutions nearer than this in every joint (revolute modulo 2 pi) are one [rad or m]."""
+    """
+    Two solutions nearer than this in every joint are one [rad or m].
+
+    Searches compare angles modulo 2 pi; the solver of closed chains does not.
+    """
     largest_length: float = 1e12
     """Longest part of a robot [m]; products of longer lengths may overflow."""
 

@@ -56,7 +56,7 @@ class TargetChoice(NamedTuple):
 
 
 class ServiceRemedy(NamedTuple):
-    """A change that may help, as a button."""
+    """A change that may make the target reachable: the text of a button, and the function that a press calls."""
 
     label: str
     act: Callable[[], None]

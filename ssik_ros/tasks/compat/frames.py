@@ -62,8 +62,9 @@ def eraseObject(environmentHandle: int, objectHandle: int) -> None:
     """
     Remove an object from an environment, with the tasks that have it as tip, base or constraint base.
 
-    Task sets that have no task left are removed, too. Its children move to its parent and keep their poses in the
-    world. Tips that have it as target lose their target. Joints that depend on it become independent.
+    Task sets that have no task left are removed, too. The children of the object move to its parent and keep their
+    poses in the world. Tips that have the object as target lose their target. Joints that depend on it become
+    independent.
 
     :raises KeyError: for an unknown handle.
     """

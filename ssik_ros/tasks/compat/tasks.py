@@ -25,6 +25,8 @@ def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
     Add a task set whose weights scale errors only (``gain``), and return its handle.
 
     For an empty name, a free name is chosen.
+
+    :raises ModelError: if the name is taken.
     """
     name = check_kind('ikGroupName', ikGroupName, str) or None
     return environment_of(environmentHandle).add_task_set(name, weights_mode='gain').handle

@@ -1,4 +1,8 @@
-"""The drawing of a session in a page: the robot, ghosts of other branches with labels, marked links, missed targets."""
+"""
+The drawing of a session in a page: the robot, ghosts of other branches with labels, and arrows to missed targets.
+
+Links that collide, or that joints at their limits move, have other colours.
+"""
 
 from collections.abc import Callable, Sequence
 import logging

@@ -181,9 +181,9 @@ def find_equal_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:
     """
     Find groups of equal rows.
 
-    Rows are compared by a hash of 64 bits, which is ten times as fast as sorting whole rows.
+    Rows are compared by a hash of 64 bits, so that different rows count as equal only by an unlikely accident.
 
-    :param rows: (n, k) whole numbers.
+    :param rows: (n, k) whole numbers; k is at most 6.
     :returns: the index of the first row of each group, and for each row (n,) the number of its group.
     """
     mixed = rows.astype(np.int64).astype(np.uint64) @ _MIXERS[: rows.shape[1]]
