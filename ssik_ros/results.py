@@ -1,8 +1,8 @@
 """
 The result of a solve, as a value with a status and a cause that all solvers share; a failure is not an exception.
 
-Arrays are read-only. ``n`` is the number of joint variables of the group, ``t`` the number of target poses, ``k`` the
-number of solutions.
+Arrays are read-only, except in results of services. ``n`` is the number of joint variables of the group, ``t`` the
+number of target poses, ``k`` the number of solutions.
 """
 
 from collections import namedtuple
@@ -54,13 +54,17 @@ class Cause(IntEnum):
     This is proved if no start was tried. Otherwise the search reached the target only outside of them.
     """
     COLLISION = 3
-    """Every candidate collides."""
+    """Each candidate collides or breaks the constraints, and at least one collides; or collisions cannot be checked."""
     CONSTRAINTS = 4
-    """No candidate satisfies the constraints."""
+    """No candidate satisfies the constraints; also for a refused request with a wrong tolerance, step or option."""
     CONSISTENCY = 5
-    """Solutions exist only further from the seed than the consistency limits allow."""
+    """
+    The same as LIMITS, for limits that the request narrows around the seed (consistency limits).
+
+    For a step of a control cycle: joints cannot move so far in one cycle. For a path: a step is too long.
+    """
     SINGULAR = 6
-    """The search stopped at a singular posture."""
+    """Every start of the search ended at a singular posture."""
     BUDGET = 7
     """An iteration or search budget ended the search."""
     DEADLINE = 8
@@ -79,7 +83,11 @@ class Cause(IntEnum):
     LOOP = 15
     """A kinematic loop could not be closed."""
     NOT_FOUND = 16
-    """No start of the search converged. This does not prove that the target is out of reach."""
+    """
+    No start of the search converged, or a closed form that may miss branches found none.
+
+    This does not prove that the target is out of reach.
+    """
 
 
 CAUSES = tuple(Cause)
@@ -151,7 +159,8 @@ class IkResult:
 
     Read-only; unpacks as a tuple of the fields in the order below. ``IkResult(...)`` takes all fields.
     :class:`OneSolution` has the same fields, but makes its arrays each time they are read. Values that follow from the
-    fields are properties.
+    fields are properties. A result that was read from the response of a service is not verified, and its errors are
+    unknown.
     """
 
     __slots__ = ()
@@ -164,16 +173,21 @@ class IkResult:
     """(k, 2 t) position error [m] and rotation error [rad] of each solution at each target, one after the other."""
     nearest: FloatArray | None
     """
-    (n,) on failure the state with the smallest error that a search saw, or the seed without a search; None when solved.
+    (n,) on failure the state with the smallest error that a search saw, or the seed without a search.
 
-    A closed form searches for it if ``wants_nearest`` of the request is set.
+    A closed form searches for it if ``wants_nearest`` of the request is set. None when solved, and in results of
+    services.
     """
     residual: float
-    """Norm of the error of the first solution or of ``nearest`` [m and rad mixed]; infinite if it was not measured."""
+    """
+    Norm of the error of the first solution or of ``nearest`` [m and rad mixed].
+
+    Infinite if it was not measured; NaN in results of services.
+    """
     iterations: int
     """Joint updates over all searches."""
     searches: int
-    """Starts tried, the seed included."""
+    """Starts tried, the seed included; a closed form also counts its values of a held joint, or 1 without one."""
     clock_ended: bool
     """True when a wall-clock budget or a cancel flag, not the search itself, ended the solve."""
 
@@ -315,7 +329,11 @@ class _AllFields(_Fields, IkResult):  # type: ignore[misc]
 
 
 class OneSolution(IkResult):
-    """A result with one solution for one tip; cheap to make, because its arrays are made each time they are read."""
+    """
+    A solved result with one solution for one tip, made from the output of a kernel.
+
+    It is cheap to make, because ``solutions`` and ``errors`` are made each time they are read.
+    """
 
     __slots__ = ('_q', '_report')
 

@@ -5,9 +5,10 @@ Write and read the folder of a reach map: a Zarr v3 group that is written unit b
 which are the poses to decide. A finished map has the same bytes however often its making was interrupted.
 
 How
-    Each unit is one chunk of each array. A chunk is written to a temporary name and renamed when complete, so that it
-    exists whole or not at all. The chunk of ``status`` comes last and says that the unit is done. The lock, and chunks
-    that are being written, lie in ``.work``, which is removed at the end. No time and no name of a machine is inside.
+    Each unit is one chunk of each array of results. A chunk is written to a temporary name and renamed when complete,
+    so that it exists whole or not at all. The chunk of ``status`` comes last. A unit is done if its chunk of each array
+    exists and is not empty. The lock, and files that are being written, lie in ``.work``, which is removed at the end.
+    No time and no name of a machine is inside.
 """
 
 from collections.abc import Iterator, Mapping
@@ -96,7 +97,7 @@ class MapPlan:
     arrays: tuple[str, ...]
     """Names of the arrays to store, each a key of FILLS."""
     settings: Mapping[str, Any]
-    """Further settings that change the numbers, for JSON."""
+    """Further settings that change the results, as JSON can store them; ``searches`` is always there."""
     scene: ChainScene | None = None
     """Shapes that postures must not touch; None where collisions do not matter."""
 
@@ -133,7 +134,7 @@ def hash_of_chain(chain: SerialChain) -> str:
 
 
 class MapStore:
-    """Reads and writes the folder of one reach map."""
+    """Creates, reads and writes the folder of one reach map, ``path``; it keeps no content of the folder."""
 
     def __init__(self, path: Path) -> None:
         """

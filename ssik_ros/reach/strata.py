@@ -1,5 +1,5 @@
 """
-Random poses for data sets, drawn from five strata: where an arm behaves differently.
+Random poses for data sets, drawn from five strata, which are kinds of poses that an arm reaches in different ways.
 
 The strata are poses of random postures, random poses in space, poses near joint limits, near singularities, and at the
 border of the reachable poses.
@@ -36,7 +36,7 @@ Reached = Callable[[FloatArray], NDArray[np.bool_]]
 
 
 class Drawn(NamedTuple):
-    """Random poses for one unit of a data set, with the stratum that each pose was drawn from."""
+    """Random poses for one unit of a data set (a block of samples), each with its stratum; :func:`draw` makes them."""
 
     poses: FloatArray
     """(m, 4, 4) of the tip in the base link."""

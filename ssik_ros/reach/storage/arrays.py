@@ -1,10 +1,10 @@
 """
 Read arrays of a Zarr v3 group chunk by chunk, and encode the chunks that are written.
 
-The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code, a
-:class:`StoredArray`. It accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states
-exactly the size of its cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as
-one error.
+The zarr package creates the arrays, and every reader of Zarr v3 can read them. This package reads them with the class
+:class:`StoredArray`, without zarr. The class accepts only metadata of the kind that this package writes. It unpacks a
+chunk only if the header states exactly the size of its cells, at most :data:`LARGEST_CHUNK` bytes. So a damaged or
+hostile chunk cannot claim more memory. Each fault is reported as a StoreError.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,11 +22,11 @@ from ssik_ros.reach.storage.extras import import_extra
 from ssik_ros.reach.storage.files import read_file, read_json, StoreError
 
 LEVEL = 3
-"""Of compression."""
+"""Level of the compression by Zstandard."""
 LARGEST_CHUNK = 1 << 30
-"""Bytes of the cells of a chunk."""
+"""Largest size of the cells of a chunk [bytes]."""
 LARGEST_PART = 1 << 33
-"""Bytes of a part that is read at once."""
+"""Largest size of a part that is read at once [bytes]."""
 MOST_AXES = 8
 MOST_CELLS = 1 << 53
 """Along one axis."""
@@ -41,10 +41,12 @@ _SIZE_BYTES = 0, 2, 4, 8
 
 
 class ArrayHead(NamedTuple):
-    """Shape, type and chunks of an array, from its metadata."""
+    """Shape, chunk shape, data type and fill value of a stored array; :func:`read_head` reads them from a file."""
 
     shape: tuple[int, ...]
+    """Number of cells along each axis."""
     chunks: tuple[int, ...]
+    """Number of cells of a chunk along each axis."""
     dtype: np.dtype[Any]
     fill: Any
     """Value of cells whose chunk is not there."""
@@ -129,7 +131,11 @@ def _check_codecs(codecs: Any) -> None:
 
 
 class StoredArray:
-    """An array of a map or data set on the disk, of which parts are read when they are asked for."""
+    """
+    An array of a map or data set on the disk; only its metadata are kept, and each part is read when it is asked for.
+
+    Attributes: ``shape``, ``chunks`` (shape of a chunk), ``dtype`` and ``nbytes``. An index in brackets reads a part.
+    """
 
     def __init__(
         self, owner: Path, name: str, check: Callable[[NDArray[Any]], str] | None = None

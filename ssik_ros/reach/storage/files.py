@@ -1,9 +1,9 @@
 """
-Read and write the files of a map or data set, which is a folder.
+Read the files of a map or data set, which is a folder, and lock the folder while one run writes it.
 
-Files are read up to a maximum size. To have only one run write a folder, the caller
-holds the lock :func:`held_by_one_run`. Reading and writing follow symbolic links; a caller that does not want this
-calls :func:`refuse_links` first.
+Files are read up to a maximum size. To have only one run write a folder, the caller holds the lock
+:func:`held_by_one_run`. Except for this lock, symbolic links are followed; a caller that does not want this calls
+:func:`refuse_links` first.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ LARGEST_JSON = 1 << 24
 
 
 class StoreError(SsikError, OSError):
-    """Error raised if a map or data set cannot be read or written."""
+    """Error raised if a map or data set is missing, damaged, locked by another run, or cannot be read or written."""
 
 
 def read_file(file: Path, most: int) -> bytes:
