@@ -2,7 +2,7 @@
 The node ``ik_benchmark``: send the requests of ``ssik bench`` to services, and write the same files.
 
 The program ends by itself: it offers no service, and spins only while it waits. Exit code 0: at least one solver ran;
-1: nothing could run; 2: a parameter, configuration, robot, group or file is wrong.
+1: nothing could run, or a signal ended the program; 2: a parameter, configuration, robot, group or file is wrong.
 """
 
 from collections.abc import Mapping, Sequence

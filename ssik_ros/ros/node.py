@@ -2,8 +2,8 @@
 The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
 
 Another thread loads the robot, so that parameter services and signals work meanwhile. ``~/describe`` is offered at
-once, all other services after the warm-up of the solvers and closed forms. The server object is never changed but
-replaced: a request in progress keeps the robot with which it began.
+once. The services that need a robot are offered after the warm-up of its solvers and closed forms. The server object
+is replaced by another one, not changed: a request in progress keeps the robot with which it began.
 """
 
 from collections.abc import Sequence

@@ -34,9 +34,10 @@ def _require_messages(parameter: str) -> None:
 
 class OptionalParts:
     """
-    Services and topics that a node offers in addition, most of them only if a parameter asks for them.
+    The optional parts of the server node: task sets, reach map, draggable targets, and the action for tool paths.
 
-    Each part imports tens of modules, for which a node without the part does not wait.
+    The first three are made if a parameter asks for them, the action if ssik_msgs is installed. Each part imports tens
+    of modules, for which a node without the part does not wait.
     """
 
     def __init__(

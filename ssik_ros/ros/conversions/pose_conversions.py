@@ -1,4 +1,4 @@
-"""Convert messages of geometry_msgs: Pose and Transform from and to (4, 4) matrices, and Vector3."""
+"""Convert messages of geometry_msgs: Pose and Transform from and to (4, 4) matrices, and Vector3 to three numbers."""
 
 from geometry_msgs.msg import Pose, Transform, Vector3
 

@@ -11,7 +11,7 @@ from ssik_ros.ros.inputs.live_state import LiveState, MOST_OLDER
 
 
 class AgedState(LiveState):
-    """A :class:`LiveState` that keeps when each joint was reported, by the monotonic clock of this machine."""
+    """A :class:`LiveState` that keeps when each joint last had a usable position, by this machine's monotonic clock."""
 
     def __init__(self, node: Node) -> None:
         """

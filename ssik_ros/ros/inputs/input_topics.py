@@ -29,8 +29,8 @@ class InputTopic:
     One input of a node, such as joint states, from its relative topic name or from the absolute name.
 
     The absolute name counts only while the relative one has no publisher. It is given up at the first message on the
-    relative name, so that messages of two robots never mix. A parameter ``<input>_topic`` or a remapping sets the only
-    name.
+    relative name. When messages begin to come from the other name, ``forget`` is called, so that the caller can drop
+    values of another robot. A parameter ``<topic>_topic`` or a remapping sets the only name.
     """
 
     def __init__(

@@ -36,15 +36,15 @@ class _MergedState(NamedTuple):
     reader: StateReader
     """Makes states of the robot."""
     messages: int
-    """Number of messages that the state contains."""
+    """Number of messages and calls of :meth:`LiveState.forget` until then; after another one, the state is merged anew."""
     state: FullState
     """The merged state; joints without a usable value have default positions."""
     is_heard: bool
-    """Whether a message named a joint of the robot."""
+    """Whether a message had a usable position of a joint of the robot."""
     refused: frozenset[str]
     """Joints for which messages had only unusable values."""
     has_defaults: bool
-    """Whether some joints may have default positions because usable messages are missing."""
+    """True if ``is_heard`` is false or ``refused`` has names; joints that no message names are not considered."""
 
 
 class LiveState:

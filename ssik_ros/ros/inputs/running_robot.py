@@ -1,5 +1,5 @@
 """
-Read the description and joint states of a running robot once, by a node that does nothing else meanwhile.
+Read the description and joint states of a running robot once; the call runs the node's callbacks until they have come.
 
 :class:`RunningRobot` reads them; it raises :class:`RobotNotRunning` if they do not come in time.
 """

@@ -1,7 +1,8 @@
 """
 Call the services of one running node for the rqt panel: :class:`NodeClient`.
 
-No call waits. Each ends with a result or with a :class:`ServiceFailure`, which the panel gets in its own thread.
+No call waits. Each ends with a result or with a :class:`ServiceFailure`, which the panel gets in its own thread. When
+the panel chooses another node, the calls in progress are dropped without a result.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,8 +57,8 @@ class _Call(NamedTuple):
     """
     A request whose response has not come yet.
 
-    After ``deadline``, by the monotonic clock [s], it counts as failed. ``read`` converts the response, and ``done``
-    takes the result.
+    ``client`` sent it, and ``future`` gets the response. After ``deadline``, by the monotonic clock [s], it counts as
+    failed. ``read`` converts the response, and ``done`` takes the result.
     """
 
     client: Any
@@ -68,7 +69,11 @@ class _Call(NamedTuple):
 
 
 class NodeClient:
-    """The services, topics and robot description of one node; used by one thread, which gets all results."""
+    """
+    Calls the services of one node, which :meth:`use` chooses, and publishes postures for RViz under its name.
+
+    It also loads the robot on the topic ``robot_description``. One thread uses it, and gets all results.
+    """
 
     how_to_start = HOW_TO_START
 

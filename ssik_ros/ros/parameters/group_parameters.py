@@ -32,7 +32,11 @@ RUN_TIME = 'set at run time'
 
 
 class GroupParameters:
-    """The kinematics of a node's groups, from a file and from parameters."""
+    """
+    The solver and solver parameters of each group of a node, as :class:`GroupKinematics`.
+
+    They come from a kinematics.yaml and from parameters of the node, and follow later changes of these parameters.
+    """
 
     def __init__(
         self, node: Node, path: Path | None, changed: Callable[[GroupKinematics], None]
@@ -142,7 +146,7 @@ def _node_entries(node: Node) -> dict[str, LocatedMapping]:
 
 
 class _DeclaredGroup:
-    """The kinematics of one group whose parameters are declared on the node."""
+    """One group whose solver parameters are declared on the node; ``kinematics`` has their present values."""
 
     def __init__(
         self, node: Node, kinematics: GroupKinematics, changed: Callable[[GroupKinematics], None]

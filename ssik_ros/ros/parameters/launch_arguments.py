@@ -1,5 +1,5 @@
 """
-The arguments of the launch files, from the parameter files of the nodes.
+The arguments of the launch files: some for all nodes, others from the parameter files of the nodes.
 
 Nothing here imports launch, so that the lists can be read and tested on machines without it.
 """
@@ -19,7 +19,7 @@ TYPES = {'string': str, 'int': int, 'double': float, 'bool': bool}
 
 
 class LaunchArgument(NamedTuple):
-    """One argument of a launch file."""
+    """One argument of a launch file, with its default, description and allowed values."""
 
     name: str
     default: str

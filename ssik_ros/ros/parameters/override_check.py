@@ -1,4 +1,4 @@
-"""Checks parameter names given to a node: a misspelt name is an error, other unknown names are logged once."""
+"""Check the names of parameters given to a node: a misspelt name is an error, one warning lists other unknown names."""
 
 from collections.abc import Iterable
 import logging

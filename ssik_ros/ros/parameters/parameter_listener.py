@@ -1,8 +1,8 @@
 """
 Declare the parameters of a schema on a node, and follow their changes: :class:`ParamListener`.
 
-A change takes effect as a whole, after every callback of the node has agreed to it. See
-docs/adr/0005-parameter-library.md.
+A change takes effect as a whole, after every callback of the node has agreed to it. On Humble it takes effect as soon
+as this listener agrees. See docs/adr/0005-parameter-library.md.
 """
 
 from collections.abc import Callable, Iterable

@@ -23,14 +23,14 @@ LONGEST_REASON = 300
 
 
 class CallSummary(NamedTuple):
-    """Statistics of the calls of one service since the start."""
+    """Statistics of the calls of one service since the node started; quantiles are of the last ``KEPT`` calls."""
 
     calls: int
     """Number of calls."""
     successes: int
-    """Responses with SUCCESS, which are verified, and all responses of services without codes."""
+    """Responses with SUCCESS, and all responses of services without codes."""
     deadline_misses: int
-    """Responses whose search the clock ended before a solution, or before all of them."""
+    """Failures whose search the clock ended; also batches in which the clock left a pose without a solution."""
     quantiles: tuple[float, float, float]
     """
     p50, p95 and p99 of the time in the node from the arrival of a request to its response [s].
@@ -46,7 +46,7 @@ class CallSummary(NamedTuple):
     overruns_beyond_goal: int
     """Deadline misses, since the start, whose response came more than :data:`OVERRUN_GOAL` after the deadline."""
     reasons: tuple[str, ...]
-    """Texts of the last failures, newest first."""
+    """Code, cause and text of the last ``REASONS`` failures, newest first."""
 
 
 Call = tuple[float, MoveItErrorCodes | None, Cause, float | None]
@@ -55,7 +55,7 @@ Call = tuple[float, MoveItErrorCodes | None, Cause, float | None]
 
 
 class CallRecords:
-    """Collects the calls of one service; several threads may use it at once."""
+    """Collects the calls of one service, and makes their statistics; several threads may use it at once."""
 
     def __init__(self) -> None:
         """Start without calls."""

@@ -3,8 +3,8 @@ Handlers of SIGINT and SIGTERM for the executables of this package, from the fir
 
 Importing ROS and the solvers takes a second or more. This module imports neither, so that its handlers are set before:
 until the node runs, a signal ends the process at once. After that, it interrupts the main thread, which ends the node.
-:meth:`EarlyEnd.hand_over` only replaces the function that the installed handlers call. In a benchmark, rclpy has
-installed handlers of its own by then, and they must stay.
+:meth:`EarlyEnd.hand_over` only replaces the function that the installed handlers call. Handlers that another library
+has installed stay.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Handler = Callable[[int, FrameType | None], object]
 
 
 class EarlyEnd:
-    """Handles SIGINT and SIGTERM: ends the process at once, until the node installs another handler."""
+    """Handles SIGINT and SIGTERM: ends the process at once, until :meth:`hand_over` sets another function to call."""
 
     def __init__(self) -> None:
         """Leave all signals unchanged."""

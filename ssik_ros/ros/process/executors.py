@@ -49,12 +49,13 @@ class InlineExecutor(SingleThreadedExecutor):
     If a callback takes long, another thread waits and runs the others.
 
     The leading thread waits and runs ready callbacks itself. While there is work, a watch thread looks at it every few
-    milliseconds. If two looks find the same callback, the watch starts a new leading thread, and the old one ends after
-    its callback. Callback groups are honoured. :meth:`spin` runs no callbacks, so that signals are handled at once.
+    milliseconds. If two looks find the same callback, the watch starts a new leading thread, up to the largest number
+    of threads. The old one ends after its callback. Callback groups are honoured. :meth:`spin` runs no callbacks, so
+    that Python handles a signal within ``LONGEST_WAIT`` [s].
 
     Requests of services in reentrant groups wait in a :class:`RequestQueue`. A handler may have an attribute
-    ``budget``: a function of a request that returns the time from its arrival to its deadline [s]. A request whose
-    deadline has passed is handled at once, if necessary by the watch thread; its handler must then respond without
+    ``budget``: a function of a request that returns the time from its arrival to its deadline [s]. Requests that are
+    late, see :class:`RequestQueue`, come first, if necessary in the watch thread; their handler must respond without
     work. If all threads run long callbacks, the watch thread takes requests, so that their arrival is known.
     """
 

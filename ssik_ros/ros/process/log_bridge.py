@@ -34,7 +34,7 @@ def writer_of(logger: RcutilsLogger) -> Write:
 
 
 class LogBridge(logging.Handler):
-    """A handler of Python's logging that writes to a node's logger."""
+    """A handler of Python's logging that writes to a node's logger, as often as a :class:`LogThrottle` allows."""
 
     def __init__(self, write: Write) -> None:
         """

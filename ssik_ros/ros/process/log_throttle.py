@@ -1,4 +1,4 @@
-"""Limits the log to one line of each cause in a period, however many requests and messages cause it."""
+"""Limit a log to one line of each cause in a period, for up to MOST_CAUSES causes at a time: :class:`LogThrottle`."""
 
 from collections.abc import Callable
 import logging
@@ -44,8 +44,9 @@ class LogThrottle:
     Limits a log: lets one line of each cause pass in a period, and counts the suppressed ones.
 
     A cause is a place in the source together with a text, so that messages about three objects are three causes.
-    Requests can make up new texts without end. Therefore a place may log only ``MOST_TEXTS`` different texts in a
-    period.
+    Requests can make up new texts without end. Therefore, in the loggers ``OF_REQUESTS``, a place has at most
+    ``MOST_TEXTS`` causes in a period; all further texts are one more cause. Above ``MOST_CAUSES`` causes, old ones are
+    forgotten and may log again early.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class Handling(NamedTuple):
     arrived: float
     """Time at which the request was taken from the middleware, by ``time.monotonic`` [s]."""
     budget: float = math.inf
-    """Time from the arrival to the deadline [s]."""
+    """Time from the arrival to the deadline [s]; infinite without a deadline."""
     is_late: bool = False
     """Whether the request is late, see :class:`RequestQueue`."""
     reserve: float = 0.0
@@ -58,7 +58,7 @@ class TakenRequest(NamedTuple):
     arrived: float
     """Time of arrival, by ``time.monotonic`` [s]."""
     budget: float = math.inf
-    """Time from the arrival to the deadline [s]."""
+    """Time from the arrival to the deadline [s]; infinite without a deadline."""
 
 
 class TakenRequests:
@@ -101,7 +101,7 @@ class TakenRequests:
         The handler reads arrival, budget and ``is_late`` from ``PRESENT.handling``.
 
         :param taken: the request.
-        :param is_late: whether its deadline has passed.
+        :param is_late: whether the request is late, see :class:`RequestQueue`.
         """
         service, request, header, arrived, budget = taken
         others = len(self.queue) + self._handled

@@ -24,11 +24,12 @@ KINDS = ('timer', 'subscription', 'guard_condition', 'client', 'service')
 
 
 class Ready(NamedTuple):
-    """An entity that is ready to be taken and run."""
+    """An entity of a node, such as a timer or service; a :class:`ReusedWaitSet` returns those that are ready to run."""
 
     kind: str
     """One of :data:`KINDS`, or 'waitable'."""
     entity: Any
+    """The object of rclpy."""
     node: Node
 
 
@@ -37,7 +38,7 @@ class _Armed(NamedTuple):
 
     group: CallbackGroup
     entries: list[tuple[Any, Callable[[Any], Any], Any]]
-    """(entity, function, handle): the function adds the handle of the entity to the wait set."""
+    """(entity, function, argument): called with the argument, the function adds the entity to the wait set."""
 
     def arm(self) -> None:
         """Add the entities that may run now to the wait set: none if a mutually exclusive group runs a callback."""
@@ -55,7 +56,7 @@ class _Armed(NamedTuple):
 
 
 class ReusedWaitSet:
-    """A wait set of rclpy for repeated waits on the entities that nodes have when it is made; used by one thread."""
+    """A wait set of rclpy for repeated waits on the entities that nodes have when it is made; one thread at a time."""
 
     def __init__(self, nodes: Iterable[Node], guards: Iterable[Any], context: Context) -> None:
         """

@@ -1,5 +1,5 @@
 """
-The ROS services ``~/solve_goals`` and ``~/complete_state`` for a robot with closed loops.
+The ROS services ``~/solve_goals`` and ``~/complete_state`` for robots with or without closed loops.
 
 The first one reaches poses of links, the second one finds all joint positions from some. ``LOOP_SERVICES`` describes
 both for the handler.

@@ -57,7 +57,7 @@ class Served(NamedTuple):
     task_sets: 'TaskSets | None' = None
     """The task sets of a file; None without a file."""
     reach: 'ReachQueries | None' = None
-    """Answers questions about a reach map; None if no map is named."""
+    """Handles requests about a reach map; None if no map is named."""
     origins: tuple[str, str] = ('', '')
     """Origins of URDF and SRDF, such as ``topic /robot_description``."""
     report_times: bool = False
@@ -69,7 +69,7 @@ class Served(NamedTuple):
 
 
 class _Refused(NamedTuple):
-    """The result of a request that was not solved: its message cannot be read, or its deadline passed in the queue."""
+    """The result of a request that was not solved: it was refused, or its deadline passed while it waited."""
 
     refusal: Refusal
     cause: Cause
@@ -83,7 +83,7 @@ class Service(NamedTuple):
     kind: Any
     """Type of the messages."""
     name: str
-    """Name of the service, relative to the node."""
+    """Name of the service in the namespace of the node; ``~/`` stands for the name of the node."""
     method: str
     """Method of ``part`` that solves; called with a request and the current state of the robot."""
     read: Callable[[Any], Any]

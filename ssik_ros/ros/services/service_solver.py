@@ -49,7 +49,11 @@ _CARRIED = {'targets', 'seed', 'timeout'}
 
 
 class ServiceSolver:
-    """A solver of one group that calls a service for each request; serves one thread."""
+    """
+    A solver of one group that calls a service for each request; serves one thread.
+
+    After ``MISSING_LIMIT`` missing responses it calls the service no more, and every request fails at once.
+    """
 
     name = 'service'
 

@@ -1,7 +1,8 @@
 """
 Choose MoveIt's error code of a response from its refusal and cause: :func:`code_of`.
 
-All codes that the node sends come from here.
+The codes that the node sends come from here, except FAILURE after an exception or without a robot, and PREEMPTED for a
+cancelled goal.
 """
 
 from typing import Any

@@ -86,7 +86,7 @@ SERVICES = tuple(
 
 
 class TaskSetsOverRos:
-    """The content of a task set file, and the services for it."""
+    """The content of a task set file and the services for it; :meth:`load` makes the task sets for a robot."""
 
     services = SERVICES
 

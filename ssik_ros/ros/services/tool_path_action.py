@@ -68,7 +68,12 @@ class _Exchange:
 
 
 class ToolPathAction:
-    """Serves the action that plans tool paths; a goal beyond the limits of the node ends at once with the reason."""
+    """
+    Serves the action that plans tool paths.
+
+    A goal with too many waypoints ends with the reason. If too many goals are planned, a goal waits up to ``HANDOVER``
+    [s] for one of them to end; then it ends with the reason, too.
+    """
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """
 The node ``joint_state_relay``: adds the passive joints of a robot with loops, so that RViz shows the whole robot.
 
-It subscribes to the joints with motors on ``active_joint_states`` and closes the loops. It publishes all joints on
-``joint_states`` and the markers of the mechanism on ``~/markers``. It is a separate node because it runs at the rate of
-the drivers and keeps one assembly mode. Requests to the server do not change this mode.
+It subscribes to the active joints on ``active_joint_states`` and closes the loops. It publishes all joints of one
+variable on ``joint_states``, and the markers of the mechanism on ``~/markers``. It is a separate node because it runs
+at the rate of the drivers and keeps one assembly mode. Requests to the server do not change this mode.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,11 @@ _LOGGER = logging.getLogger('ssik_ros.relay')
 
 
 class JointStateRelay(ProcessNode):
-    """Publishes all joints of a robot with loops whenever its active joints are reported."""
+    """
+    Publishes those joints of a robot with loops that have one variable, whenever its active joints are reported.
+
+    If the loops cannot be closed, nothing is published and the reason is logged.
+    """
 
     def __init__(self, **options: Any) -> None:
         """

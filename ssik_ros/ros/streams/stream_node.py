@@ -1,8 +1,8 @@
 """
-The node ``ik_stream``: task sets that follow target poses from topics, with a joint command in every cycle.
+The node ``ik_stream``: task sets that follow target poses from topics, by a joint command in every cycle.
 
-It is a separate process, so that no search of another client delays its cycles. Its clock is the machine's monotonic
-one, independent of ROS time.
+While the robot is held, at most the first cycle publishes one. It is a separate process, so that no search of
+another client delays its cycles. The cycles run by the machine's monotonic clock, independent of ROS time.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ COMMANDS = 10
 
 
 class StreamNode(ProcessNode):
-    """Follows the targets of task sets, and publishes a joint command in every cycle."""
+    """Follows targets of task sets: publishes a status in each cycle, and a joint command unless the robot is held."""
 
     def __init__(self, **options: Any) -> None:
         """

@@ -46,7 +46,7 @@ LAG = 0.2
 LONGEST_PLAYED_TIME = 0.1
 """Longest part of the motion between two postures, however long the process waited in between [s]."""
 STANDSTILL_TIME = 2.0
-"""Time without progress towards the goal after which the motion ends [s]."""
+"""Time without a posture that can be sent after which the motion ends [s]."""
 BETWEEN_GOALS = 0.5
 """Shortest time between two goals [s]."""
 BETWEEN_STOPS = 0.1
@@ -309,7 +309,7 @@ class _StateTopic(_Topic):
     Sends a goal as joint states on a topic: postures on the straight line in joint space from the present posture.
 
     Each :meth:`step` sends the next posture. The motion waits while the robot lags. It ends if the posture of the robot
-    is unknown, or if the robot makes no progress for STANDSTILL_TIME [s].
+    is unknown, or if the robot lags too far for the next posture during STANDSTILL_TIME [s].
     """
 
     kind = JointState
@@ -361,7 +361,7 @@ class _StateTopic(_Topic):
 
 
 class _SentGoal:
-    """A goal sent to an action, with its deadline."""
+    """A goal sent to an action, with its deadline by ``time.monotonic`` [s]; ``handle`` is set when it is accepted."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline

@@ -31,7 +31,7 @@ TEXTS = (URDF_TOPIC, SRDF_TOPIC, 'base_link', 'tip_link', 'group')
 
 
 class NodeSettings(NamedTuple):
-    """Parameters of another node; empty texts for those that it does not have."""
+    """Robot descriptions and solver parameters of another node; empty for those that it does not have."""
 
     node: str = ''
     """Full name of the node; empty if no node was read."""
@@ -46,7 +46,7 @@ class NodeSettings(NamedTuple):
     group: str = ''
     """Name of the group from ``base_link`` to ``tip_link``, for a robot without SRDF."""
     kinematics: LocatedMapping = LocatedMapping()
-    """Entries of each planning group, under dotted names."""
+    """For each planning group, a mapping from key, such as ``auto.epsilon``, to the value of the solver parameter."""
 
 
 def read_settings(node: Node, name: str) -> NodeSettings:

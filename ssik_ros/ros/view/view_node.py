@@ -1,9 +1,10 @@
 """
 The node ``ik_view``: the page in the browser, attached to a running robot and to a running node.
 
-Solutions come from the solver of the running node, with the node's parameters, but in this process. Responses are the
-same: they follow from the request, the parameters and the version. A drag sends 60 requests a second, and a page also
-tries other solvers and released limits; the clients of the running node must not wait for them.
+Solutions come from the solver of the running node, with the node's parameters, but in this process. They are the same
+as the node's for the same request, parameters, objects and version, unless the clock ends a search. A drag sends 60
+requests a second, and a page also tries other solvers and released limits. The clients of the running node must not
+wait for them.
 """
 
 from collections.abc import Sequence
