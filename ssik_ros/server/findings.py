@@ -15,11 +15,11 @@ class Level(IntEnum):
 
 
 class Finding(NamedTuple):
-    """The result of one check: level, place, text and remedy."""
+    """The result of one check: its level, the checked thing, the result in words, and a remedy."""
 
     level: Level
     where: str
-    """File, group, joint or package that was checked."""
+    """Name of the thing that was checked, such as a file, a group, a named posture or a package."""
     what: str
     """The result in words."""
     mend: str = ''

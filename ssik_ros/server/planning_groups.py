@@ -1,5 +1,5 @@
 """
-The planning groups of a robot, each with its solver and with finders for requests of several postures.
+The planning groups of a robot, each with its solver and with finders for all requests but those for one solution.
 
 :class:`PlanningGroups` maps group names to :class:`GroupServer`; its ``finders`` has the :class:`GroupFinders` of each.
 :class:`RobotReport` responds to the request for the groups that are served.
@@ -31,9 +31,9 @@ class RobotReport(NamedTuple):
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
-    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
+    """Cause of the refusal; NONE for a success, and for some refusals such as FAULT."""
     text: str
-    """One sentence or more about the outcome."""
+    """Why the request was refused; empty for a success."""
     groups: Sequence[GroupServer] = ()
     """The groups; empty for a refused request."""
 
@@ -44,11 +44,11 @@ class GroupFinders(NamedTuple):
     branches: BranchFinder
     """Finds the branches of a pose."""
     self_motions: SelfMotionFinder
-    """Finds the postures of a pose as curves."""
+    """Finds self-motions of a pose: curves of postures that reach the pose."""
     steps: StepFinder
     """Finds the motion in one control cycle towards a pose."""
     tool_paths: ToolPathFinder
-    """Finds the best joint path along a tool path."""
+    """Plans the cheapest joint path along a tool path that its search finds."""
 
 
 class PlanningGroups(dict[str, GroupServer]):

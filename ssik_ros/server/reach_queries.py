@@ -42,7 +42,7 @@ class ReachRequest:
 
 
 class ReachResponse(NamedTuple):
-    """Status of each pose, or why the request is refused."""
+    """Whether the arm reaches each pose, with base and tip of the map; or why the request is refused."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

@@ -1,5 +1,5 @@
 """
-Find the branches of a pose for one group: by its closed form, or by a search for several solutions.
+Find the branches of a pose for one group: by a closed form, or by a search for several solutions.
 
 :class:`BranchFinder` does this; :class:`GroupClosedForm` makes the closed form once. A posture is returned only after
 forward kinematics has measured its errors, whatever solver returned it.
@@ -60,7 +60,7 @@ SEARCHED = 'several distinct solutions found by a search, not all there are'
 
 
 class GroupClosedForm:
-    """The closed form of a group, made at the first request that needs it; several threads may call it at once."""
+    """The closed form of a group, made when it is first needed; several threads may call it at once."""
 
     def __init__(self, server: GroupServer) -> None:
         """
@@ -125,9 +125,10 @@ class _Outcome(NamedTuple):
 
 class BranchFinder:
     """
-    Finds the branches of a pose for one group, by its closed form or its own solver; several threads may call it.
+    Finds branches of a pose for one group, by its closed form or the group's solver; several threads may call it.
 
-    :meth:`find` returns the branches. Other methods return forward kinematics and a complete solver for other finders.
+    :meth:`find` returns the branches, and tells whether they are all. Other finders take forward kinematics and a
+    complete solver from here.
     """
 
     def __init__(self, server: GroupServer, closed_form: GroupClosedForm | None = None) -> None:

@@ -42,7 +42,7 @@ class BatchRequest:
     frame: str = ''
     """Frame of the poses; empty for the model frame."""
     link: str = ''
-    """Empty for the only tip."""
+    """The link, or carried object, that is to be at the poses; empty for the only tip."""
     state: StateGiven = NOTHING_GIVEN
     """Seed, and joints outside the group; other joints keep their current values."""
     seed_from_previous: bool = False

@@ -43,7 +43,7 @@ LONGEST_PERIOD = 1e3
 
 @dataclass(slots=True)
 class StepRequest:
-    """Request for the motion of a group in one control cycle that brings a link as near to a pose as its limits allow."""
+    """Request for the motion of a group in one control cycle, towards a pose of a link and within joint limits."""
 
     group: str
     """Name of the planning group."""
@@ -75,7 +75,7 @@ class StepResponse(NamedTuple):
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
-    """NONE for every step, even if it does not reach the pose."""
+    """NONE for every step, even if it does not reach the pose; else the cause of a refusal."""
     text: str
     """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()

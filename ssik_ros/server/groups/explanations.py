@@ -1,5 +1,5 @@
 """
-Explain why a pose has no solution: how near the robot comes, which joint limits prevent more, and a remedy.
+Explain why a pose has no solution: how near a search comes, which joint limits prevent more, and remedies.
 
 **Problem.** A pose is not reached. Find the nearest posture within the limits, and the joints whose limits would have
 to be wider to reach the pose.
@@ -8,7 +8,8 @@ to be wider to reach the pose.
 From this posture, a descent that ignores the limits goes on to the pose. Each joint that ends beyond a limit is
 returned with its excess. Angles are first moved by whole turns as near to their range as possible.
 
-**Degenerate cases.** If the links are too short, the descent misses the pose, and no limit is returned.
+**Degenerate cases.** If the links are too short, the descent misses the pose, and no limit is returned. The same
+holds for a group with a joint of several variables. Other postures of the pose may exceed other limits.
 
 **References.** docs/reference/ros2.md.
 """
@@ -38,7 +39,7 @@ WITHOUT_LIMITS = SearchSettings(joint_limits=False, tolerance=1e-6, ilimit=200, 
 
 
 class BindingLimit(NamedTuple):
-    """A joint limit that keeps the link from coming nearer to a pose."""
+    """A joint limit that one posture at the pose exceeds, and by how much; other postures may exceed other limits."""
 
     joint: str
     """Name of the variable."""
@@ -70,13 +71,17 @@ class Explanation(NamedTuple):
     joint_names: tuple[str, ...] = ()
     """Names of the variables of the group, in the order of ``nearest``."""
     nearest: FloatArray | None = None
-    """(n,) the nearest posture within limits, or the solution of a solved pose; None if no finite posture is known."""
+    """
+    (n,) the solution of a solved pose; else the nearest posture within the limits that a search found.
+
+    This search ignores collisions and constraints. None if no finite posture is known.
+    """
     distance: float = math.nan
     """Distance of the link at the nearest posture from the pose [m]."""
     angle: float = math.nan
     """Angle of the link at the nearest posture from the pose [rad]; 0 with position-only kinematics."""
     limits: tuple[BindingLimit, ...] = ()
-    """Joint limits that would have to be wider to reach the pose."""
+    """Joint limits that would have to be wider to reach the pose from the nearest posture."""
     colliding: tuple[str, ...] = ()
     """Names of the two bodies that collide; empty unless the cause is COLLISION."""
     advice: tuple[str, ...] = ()

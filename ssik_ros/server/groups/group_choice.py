@@ -1,4 +1,4 @@
-"""Choose the planning groups that a node serves: groups of the SRDF, or without an SRDF one group between two links."""
+"""Choose the planning groups that a node serves: groups of the SRDF or, if it has none, one group between two links."""
 
 from collections.abc import Sequence
 import logging

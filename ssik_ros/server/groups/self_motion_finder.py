@@ -1,6 +1,7 @@
 """
-Find self-motions of a pose: curves of postures of a group with one redundant joint that put a link at the pose.
+Find self-motions of a pose: curves of postures of a group that put a link at the pose.
 
+The group has seven joints, or six joints and an axis of the link about which the link may rotate freely.
 :class:`SelfMotionFinder` responds to a request with a :class:`SelfMotionsResponse`.
 """
 
@@ -43,7 +44,7 @@ class SelfMotionsResponse(NamedTuple):
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
-    """NOT_FOUND if no posture is within the limits, or the cause of a refusal; else NONE."""
+    """NOT_FOUND if no posture within the limits was found, or the cause of a refusal; else NONE."""
     text: str
     """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()
@@ -56,7 +57,11 @@ class SelfMotionsResponse(NamedTuple):
 
 
 class SelfMotionFinder:
-    """Finds the self-motions of a pose for one group: curves of postures along which the link keeps the pose."""
+    """
+    Finds self-motions of a pose for one group: curves of postures along which the link keeps the pose.
+
+    If a request names a free axis, the link may rotate about this axis.
+    """
 
     def __init__(self, finder: BranchFinder) -> None:
         """

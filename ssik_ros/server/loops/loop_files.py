@@ -1,4 +1,4 @@
-"""Read the file of loop closures of a robot, and check that the joints in the file are joints of the robot."""
+"""Read the file of loop closures of a robot, and check the names of its active joints and initial positions."""
 
 from pathlib import Path
 

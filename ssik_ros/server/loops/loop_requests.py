@@ -53,7 +53,7 @@ class GoalsRequest:
     goals: Sequence[PoseGoal]
     """The targets; none if only loops are to be closed."""
     state: StateGiven = NOTHING_GIVEN
-    """The seed of the search."""
+    """The seed of the search; joints that it does not name have their current values."""
     locked_joints: Sequence[str] = ()
     """Names of the joints that keep their positions; all others may move."""
     free_root: bool = False
@@ -79,7 +79,7 @@ class CompletionRequest:
     names: Sequence[str]
     """Names of the given joints; empty for the active joints."""
     positions: Sequence[float]
-    """Position of each given joint [rad or m]."""
+    """Position of each given joint [rad or m]; empty without names closes the loops only."""
     state: StateGiven = NOTHING_GIVEN
     """The seed of all other joints."""
     steps: int = 0
@@ -87,7 +87,7 @@ class CompletionRequest:
 
 
 class LoopResponse(NamedTuple):
-    """A solved state with one result for each kinematic chain, or the reason why the request was refused."""
+    """The state after a solve, with one result for each kinematic chain; or the reason why the request was refused."""
 
     state: FullState | None
     """The solved state; if the solve failed, the state of the smallest error; None for a refused request."""

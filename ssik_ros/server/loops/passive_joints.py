@@ -1,6 +1,7 @@
 """
-Compute the positions of passive joints from a stream of active ones, in the assembly mode in which the robot began.
+Compute the positions of passive joints from a stream of active ones, each from the state before.
 
+The motion is divided into small parts, so that the robot normally stays in the assembly mode in which it began.
 :class:`PassiveJoints` takes the reports of joints and returns a :class:`Followed` for each. Passive joints are the
 joints that the loops of the robot move.
 """
@@ -18,7 +19,7 @@ MOST_STEPS = 40
 
 
 class Followed(NamedTuple):
-    """All joint positions for the reported ones, or the reason why they are unknown."""
+    """The positions of all joints, computed from the reported ones; or the reason why they are unknown."""
 
     names: tuple[str, ...]
     """Names of all variables; empty if the positions are unknown."""

@@ -30,7 +30,7 @@ class PathRequest:
     frame: str = ''
     """Frame of the waypoints; the name of the link means that each waypoint is relative to the pose before."""
     link: str = ''
-    """The link that follows the lines; empty for the only tip."""
+    """The link, or carried object, that follows the lines; empty for the only tip."""
     max_step: float = 0.01
     """Largest distance between neighbouring samples [m]; the largest angle [rad] is 3.5 times this number."""
     state: StateGiven = NOTHING_GIVEN
@@ -77,7 +77,7 @@ class PathResponse(NamedTuple):
     text: str
     """One sentence or more about the outcome."""
     start: FullState | None = None
-    """State in which the path begins; None if the request was refused before a state was known."""
+    """State in which the path begins; None for a refused request and for a request without waypoints."""
     path: TimedPath | None = None
     """Points with times; None for a refused request and for a request without waypoints."""
     fraction: float = 0.0

@@ -1,5 +1,5 @@
 """
-The smoothest sequence of postures along sampled poses.
+Find a smooth sequence of postures along sampled poses.
 
 **Problem.** Each sampled pose has some postures. Choose one for each sample so that neighbours join: no joint moves
 further than its largest step, and in the middle of the joint motion the link is near the line. Of all sequences from
@@ -7,13 +7,14 @@ the start, take one with the smallest sum of squared joint steps. If no sequence
 to the last sample that is reached.
 
 **Derivation.** A layer holds the postures of a sample that join a posture of the layer before. The cost of a posture is
-the least sum of squared steps that leads to it (dynamic programming). It is exact while no layer has more than 64
-postures, of which the cheapest are kept. Windings are chosen next to the posture before. If a closed form knows all
-postures of a sample, all are tried. Otherwise the group's solver starts from each posture of the layer before.
+the least sum of squared steps that leads to it (dynamic programming). Windings are chosen next to the posture before.
+If a closed form knows all postures of a sample, all are tried. Otherwise the group's solver starts from each posture of
+the layer before. Only the 64 cheapest postures of a layer are kept. The sequence is the cheapest one of all postures
+that were found, as long as no layer has more and no line is halved.
 
 **Degenerate cases.** Near singularities, steps are long although the motion is continuous. If no posture of a sample
-joins, the line between the samples is halved until all parts join, down to 1e-5 of its length. A change of branch never
-joins.
+joins, the line between the samples is halved until all parts join, down to 1e-5 of its length. Then the first pair of
+postures that can be joined is taken. A jump to another branch does not join, because the link leaves the line.
 
 **References.** docs/reference/ros2.md.
 """
@@ -42,20 +43,20 @@ LAYER = 64
 
 
 class SamplePostures(NamedTuple):
-    """The postures that were found for one pose, or the cause if no posture reaches the pose."""
+    """The postures that were found for one pose, or the cause if none was found."""
 
     q: FloatArray
-    """(k, n)."""
+    """(k, n) [rad or m]."""
     cause: Cause
-    """Why no posture reaches the pose; NONE if ``q`` has rows."""
+    """Why no posture was found; NONE if ``q`` has rows."""
 
 
 @dataclass(slots=True)
 class PathModel:
-    """Functions and limits of an arm that the path search needs."""
+    """Functions and limits of an arm that the path search needs; poses are of the link in the model frame."""
 
     find: Callable[[FloatArray, FloatArray], SamplePostures]
-    """Postures that reach a pose (4, 4), in the windings next to a posture (n,)."""
+    """Postures that reach a pose (4, 4); a solver that searches starts at a posture (n,)."""
     knows_all: bool
     """Whether ``find`` returns the same postures whatever the seed, windings aside."""
     windings_near: Callable[[FloatArray, FloatArray], FloatArray]
@@ -65,7 +66,7 @@ class PathModel:
     accepts: Callable[[FloatArray], bool]
     """Whether a posture (n,) is free of collisions and keeps the constraints."""
     refusal: Callable[[], tuple[Cause, str]]
-    """Why postures were not accepted, when some were not."""
+    """(cause, text) why ``accepts`` refused postures of the path until now."""
     largest_steps: FloatArray
     """(n,) largest step of each variable, inf for any [rad or m]."""
     middle: Callable[[FloatArray, FloatArray], FloatArray]

@@ -3,14 +3,14 @@ Times for the points of a joint path that is followed exactly, joint velocities 
 
 **Problem.** Points q_0 .. q_k are joined by straight lines in joint space. Find times that begin and end at rest.
 
-**Derivation.** Let s be the time that the path takes at the velocity limits: L_i = max_j |dq_ij| / v_j, so that
-|dq_j/ds| <= v_j, and let u = ds/dt <= 1. Half of each acceleration limit a_j is for the change of u: |du/dt| <= A_i, the
-smallest a_j / (2 |dq_j/ds|) of a line; the other half is for the corners, at which dq/ds changes by c_j within the
-mean of the two lengths L: u^2 <= a_j L / (2 c_j). The largest u that keeps both follows from a pass forward,
-u_(i+1)^2 <= u_i^2 + 2 A_i L_i, and the same backward. A line takes 2 L_i / (u_i + u_(i+1)).
+**Derivation.** Let s be the time that the path takes at the velocity limits: L_i = max_j |dq_ij| / v_j, or the least
+time of the line if that is longer. So |dq_j/ds| <= v_j. Let u = ds/dt <= 1. Half of each acceleration limit a_j is for
+the change of u: |du/dt| <= A_i, the smallest a_j / (2 |dq_j/ds|) of a line. The other half is for the corners, at which
+dq/ds changes by c_j within the mean of the two lengths L: u^2 <= a_j L / (2 c_j). The largest u that keeps both follows
+from a pass forward, u_(i+1)^2 <= u_i^2 + 2 A_i L_i, and the same backward. A line takes 2 L_i / (u_i + u_(i+1)).
 
-**Degenerate cases.** Points that repeat are left out. Both ends are at rest, so every line has u > 0 somewhere; where a
-corner would stop the path on both sides of a line, a floor below u keeps times finite.
+**Degenerate cases.** Points that repeat are left out, and a single line gets a point in its middle. At sharp corners, a
+floor below u keeps times finite; accelerations may exceed their limits there.
 
 **References.** docs/reference/ros2.md.
 """

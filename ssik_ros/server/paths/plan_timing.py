@@ -1,9 +1,10 @@
 """
-Times for planned tool paths: from rest to rest, within joint limits, and within the speed limit of the tool.
+Times for planned tool paths: from rest to rest, within the limits of the joints and of the speed of the tool.
 
 :func:`time_plan` makes a :class:`TimedPlan`. A tool path may have several passes; between two passes the arm moves
 freely. Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the shorter
-line there. Free motions therefore get more points near their corners, so that the arm does not touch near obstacles.
+line there. Free motions therefore get more points near their corners: the arm then stays close to the planned lines,
+which pass obstacles.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ NEAR_CORNER = 2e-4
 
 
 class TimedPlan(NamedTuple):
-    """A planned path with times."""
+    """A planned path with times and velocities, and the time of each waypoint; :func:`time_plan` makes it."""
 
     path: TimedPath
     """The path with the corners of free travel, and points near them."""

@@ -28,9 +28,9 @@ class Line(NamedTuple):
     """The straight motion of a frame from one pose to the next; :func:`make_line` makes it from the two poses."""
 
     start: FloatArray
-    """(4, 4)."""
+    """(4, 4) first pose."""
     end: FloatArray
-    """(4, 4)."""
+    """(4, 4) last pose, in the same frame."""
     axis: FloatArray
     """(3,) unit axis of the rotation, in the axes of the start pose."""
     angle: float

@@ -1,5 +1,5 @@
 """
-Plan the best joint path for a goal that gives its frames, links and objects by name.
+Plan the joint path along a tool path for a goal that gives its frames, links and objects by name.
 
 :class:`ToolPathFinder` looks the names up in the planning scene.
 """
@@ -44,7 +44,7 @@ REFUSALS_BY_ERROR: tuple[tuple[type[SsikError] | tuple[type[SsikError], ...], Re
 
 
 class ToolPathFinder:
-    """Plans tool paths of one group in a scene; several threads may call it at once."""
+    """Plans joint paths along tool paths for one group in a scene; several threads may call it at once."""
 
     def __init__(self, scene: PlanningScene, group: JointGroup) -> None:
         """

@@ -1,5 +1,5 @@
 """
-A goal to plan the best joint path along a tool path, and its response, without ROS.
+A goal to plan the cheapest joint path along a tool path, and its response, without ROS.
 
 A :class:`ToolPathGoal` has waypoints and settings and gets a :class:`ToolPathResponse`. Joints, links and frames are
 given by name.
@@ -42,7 +42,7 @@ FREE_POSTURE = NamedValues()
 
 @dataclass(slots=True)
 class ToolPathGoal:
-    """Request for the best joint path of a group along a tool path."""
+    """Request for the cheapest joint path of a group along a tool path; ``settings`` chooses the cost."""
 
     group: str
     """Name of the planning group."""
@@ -79,7 +79,7 @@ class ToolPathGoal:
 
 
 class ToolPathResponse(NamedTuple):
-    """A joint path with times, or the reason of a failure."""
+    """The joint path that was planned for a goal, with times, as far as it goes; or the reason of a failure."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
