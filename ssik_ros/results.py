@@ -25,9 +25,9 @@ class IkStatus(IntEnum):
     SOLVED = 0
     """At least one verified solution."""
     APPROXIMATE = 1
-    """No exact solution, but an approximate one was requested and lies within its cap."""
+    """No exact solution, but an approximate one that a request accepts; no solver of this package returns it."""
     UNSOLVED = 2
-    """The search ended without a solution."""
+    """No solution was found, or it is proved that none exists."""
     REFUSED = 3
     """The request could not be searched at all (not finite, inconsistent)."""
 
@@ -144,7 +144,7 @@ def error_norm(position: float, rotation: float) -> float:
 
 
 _SOLVED = IkStatus.SOLVED
-"""By a plain name: looking up a member of an enumeration costs time at every solve."""
+"""The member under a plain name: looking it up in the enumeration costs time at every solve."""
 Report = tuple[Any, int, int, float, float, float, Any]
 """(code, iterations, searches, residual, position error [m], rotation error [rad], branches), as a kernel returns it."""
 

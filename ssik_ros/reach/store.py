@@ -75,9 +75,9 @@ HEAD = 'zarr.json'
 UNIT_LENGTH = 1e-6
 """Largest deviation of the length of a unit vector from 1."""
 MOST_JOINTS = 2000
-"""Of the chain of a map."""
+"""Largest number of joints of the chain of a map."""
 LARGEST_ROWS = 1 << 30
-"""Bytes of orientations, of poses, or of a table of shapes."""
+"""Largest size of orientations, of poses, or of a table of shapes [bytes]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,9 +47,9 @@ NAMESPACE = '~/interactive_target'
 DEPTH = 100
 """Updates that wait for a slow client, as in the package interactive_markers."""
 HOLD = 1.0
-"""So long after its last feedback a client keeps others from a marker [s], as in that package."""
+"""Time after its last feedback in which a client keeps other clients from a marker [s], as in that package."""
 SIZE = 0.25
-"""Of a handle, as a part of the robot's length."""
+"""Size of a handle, as a part of the robot's length."""
 AXES = {'x': (1.0, 0.0, 0.0), 'y': (0.0, 0.0, 1.0), 'z': (0.0, 1.0, 0.0)}
 """The part of the quaternion that turns x onto an axis; w is 1. RViz's names: its y and z are exchanged."""
 MODES = {

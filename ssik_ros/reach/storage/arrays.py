@@ -29,7 +29,7 @@ LARGEST_PART = 1 << 33
 """Largest size of a part that is read at once [bytes]."""
 MOST_AXES = 8
 MOST_CELLS = 1 << 53
-"""Along one axis."""
+"""Largest number of cells along one axis."""
 MOST_CHUNKS = 1 << 22
 _TYPES = ('int8', 'uint8', 'uint16', 'int32', 'int64', 'float32', 'float64')
 _MAGIC = b'\x28\xb5\x2f\xfd'

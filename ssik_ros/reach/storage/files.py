@@ -21,7 +21,7 @@ from ssik_ros.errors import MALFORMED, shorten, SsikError
 WORK = '.work'
 """Folder of the lock and of the files that are being written, inside the folder of a map or data set."""
 LARGEST_JSON = 1 << 24
-"""Bytes of a file that describes a map, a data set or an array."""
+"""Largest size of a file that describes a map, a data set or an array [bytes]."""
 
 
 class StoreError(SsikError, OSError):

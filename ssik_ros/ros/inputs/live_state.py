@@ -24,7 +24,7 @@ PUBLISHERS = 64
 MOST_OLDER = 10_000
 """Joints whose values outlive their list of names."""
 MOST_CHARACTERS = 1_000_000
-"""Of all names in a message together; a message with more is ignored."""
+"""Largest number of characters of all names in a message together; a message with more is ignored."""
 TOPIC = 'joint_states'
 MOST_NAMED = 3
 """Joints that a note in a response names; of the others it gives the number."""

@@ -25,7 +25,7 @@ MISSING = 'Transforms are not known: the package tf2_msgs is not installed.'
 
 
 class TransformListener:
-    """Keeps the latest published transforms; several threads may call it at once."""
+    """Keeps the latest published transforms, and finds frames in them; several threads may call it at once."""
 
     def __init__(self, node: Node) -> None:
         """

@@ -49,7 +49,7 @@ TICK = 200
 LOOK_EVERY = 5
 """Ticks between two looks for nodes."""
 DETAILS_HEIGHT = 110
-"""Of the details, which scroll [px]."""
+"""Largest height of the details, which scroll [px]."""
 RANK = Qt.ItemDataRole.UserRole
 
 

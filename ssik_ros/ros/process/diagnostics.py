@@ -38,7 +38,11 @@ class Status(NamedTuple):
 
 
 class Diagnostics(ABC):
-    """Publishes statuses on /diagnostics at a fixed period."""
+    """
+    Base class: publishes the result of :meth:`statuses` on /diagnostics at a fixed period.
+
+    ``hardware`` is the name of the robot in each message; empty without a robot.
+    """
 
     def __init__(self, node: Node, period: float, hardware: str = '') -> None:
         """

@@ -37,7 +37,7 @@ LOOK_INTERVAL = 0.004
 LONGEST_WAIT = 0.2
 """Within this time the thread that spins notices a signal [s]."""
 HASTE = 0.001
-"""Time between two looks for a while after a long callback, because others often follow [s]."""
+"""Time between two looks for a while after a long callback [s], because other long ones often follow."""
 HASTY_LOOKS = 50
 """Number of looks at this interval."""
 
@@ -220,8 +220,8 @@ class InlineExecutor(SingleThreadedExecutor):
 
         Raise ShutdownException at the end of the executor.
 
-        Tasks come first, then ready entities, then requests whose deadline has passed. One other request follows each
-        time the wait set was checked.
+        Tasks come first, then ready entities, then late requests, see :class:`RequestQueue`. One other request follows
+        each time the wait set was checked.
         """
         while not self._is_over():
             if self._tasks:
@@ -367,8 +367,8 @@ class InlineExecutor(SingleThreadedExecutor):
         """
         Until the end of the executor, look at the leading thread at short intervals.
 
-        If a callback takes long, start another leading thread. Take requests while no thread leads, and respond to
-        requests whose deadline has passed.
+        If a callback takes long, start another leading thread. Take requests while no thread leads, and respond to late
+        requests.
         """
         hasty = 0
         while not self._is_over():
@@ -395,7 +395,7 @@ class InlineExecutor(SingleThreadedExecutor):
                     self._report(error)
 
     def _respond_to_late(self) -> None:
-        """Respond to requests whose deadlines passed while the leading thread runs a callback; report exceptions."""
+        """Respond to late requests while the leading thread runs a callback; report exceptions."""
         while (taken := self._requests.queue.take_late(time.monotonic())) is not None:
             try:
                 self._respond_to(taken, is_late=True)

@@ -20,7 +20,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 KINDS = ('timer', 'subscription', 'guard_condition', 'client', 'service')
-"""In the order in which ready entities are run."""
+"""Kinds of entities, in the order in which ready ones are run."""
 
 
 class Ready(NamedTuple):

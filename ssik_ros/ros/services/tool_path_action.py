@@ -31,7 +31,7 @@ LOOKS = 0.005
 CANCEL_TIME = 0.01
 """Longest wait for a cancelled plan to end by itself before its goal ends without it [s]."""
 HANDOVER = 3.0
-"""How long a goal waits for the place of one that ends [s]."""
+"""Longest wait of a goal for the end of another one, if as many goals are planned as the node allows [s]."""
 KEPT = 60
 """How long a result is kept for clients that ask for it [s]."""
 CANCELLED = 'No path: the goal was cancelled.'

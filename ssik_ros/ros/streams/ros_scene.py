@@ -56,7 +56,7 @@ except ImportError:
     TFMessage = None
 
 PREFIX = 'ik/'
-"""Of the names under which frames of an environment are broadcast."""
+"""First part of the names under which frames of an environment are broadcast."""
 
 
 class SceneNotReady(SolverError):

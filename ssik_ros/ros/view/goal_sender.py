@@ -36,7 +36,7 @@ DEPTH = 10
 RESPONSE = 5.0
 """An action that has not accepted a goal within this time gets a cancellation [s]."""
 LATE_GOAL_TIME = 10.0
-"""The same for a goal that is not reached this long after its duration [s]."""
+"""A goal that is not reached this long after its duration gets a cancellation, too [s]."""
 SUCCESSFUL = 0
 """Error code of FollowJointTrajectory."""
 STOPPING = 0.2

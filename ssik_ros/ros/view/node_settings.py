@@ -17,7 +17,7 @@ from ssik_ros.ros.inputs.robot_source import SRDF_TOPIC, URDF_TOPIC
 from ssik_ros.ros.parameters.group_parameters import PREFIX
 
 DEFAULT_NODE = '/ssik_ros'
-"""Asked where no node is named."""
+"""The node that is asked if no node is named."""
 SEARCH_TIME = 1.0
 """The default node is looked for this long [s]."""
 NODE_RESPONSE_TIME = 5.0

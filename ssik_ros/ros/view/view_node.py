@@ -49,9 +49,9 @@ NAME = 'ik_view'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_view_parameters.yaml'
 _LOGGER = logging.getLogger('ssik_ros.ik_view')
 FRAME_TIME = 0.04
-"""Between two pictures of the real robot [s]."""
+"""Time between two pictures of the real robot [s]."""
 LOOK_TIME = 1.0
-"""Between two looks for who receives goals [s]."""
+"""Time between two looks for receivers of goals [s]."""
 
 
 class ViewNode(ProcessNode):

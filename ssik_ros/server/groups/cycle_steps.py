@@ -70,7 +70,7 @@ class StepRequest:
 
 
 class StepResponse(NamedTuple):
-    """The step of one cycle, or the reason of a failure."""
+    """The step of one cycle, which need not reach the pose; or the reason why the request was refused."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

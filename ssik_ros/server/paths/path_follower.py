@@ -49,7 +49,7 @@ SEARCHES = 50
 LONGER = 'A planned path: step by step it ended earlier.'
 NO_LONGER = 'The planner finds no longer path.'
 EVERY = 256
-"""More postures than any pose has."""
+"""Number of postures that are requested of a complete solver: more than any pose has."""
 
 
 class _Step(NamedTuple):

@@ -23,7 +23,7 @@ from ssik_ros.results import Cause
 from ssik_ros.server.scene.world import Surroundings
 
 JOINTS = 7
-"""Of an arm with one redundant joint."""
+"""Number of joints of an arm with one redundant joint."""
 
 
 class LinePlanning(NamedTuple):
