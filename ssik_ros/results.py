@@ -34,9 +34,9 @@ class IkStatus(IntEnum):
 
 class Cause(IntEnum):
     """
-    The reason why a request has no solution, or why the search for a better one ended; NONE without such a reason.
+    The reason why a request has no solution, or why a path or a control step ends early; NONE without such a reason.
 
-    All solvers, task sets and services use this enumeration.
+    All solvers, task sets and services use this enumeration; the node ``ik_stream`` has causes of its own.
     """
 
     NONE = 0
@@ -56,7 +56,11 @@ class Cause(IntEnum):
     COLLISION = 3
     """Each candidate collides or breaks the constraints, and at least one collides; or collisions cannot be checked."""
     CONSTRAINTS = 4
-    """No candidate satisfies the constraints; also for a refused request with a wrong tolerance, step or option."""
+    """
+    No candidate satisfies the constraints, or the values at which a request holds joints.
+
+    Also for a refused request with a wrong tolerance, step or option.
+    """
     CONSISTENCY = 5
     """
     The same as LIMITS, for limits that the request narrows around the seed (consistency limits).

@@ -1,5 +1,5 @@
 """
-The planning groups of a robot, each with its solver and with finders for all requests but those for one solution.
+The planning groups of a robot, each with its solver and with finders for branches, self-motions, steps and tool paths.
 
 :class:`PlanningGroups` maps group names to :class:`GroupServer`; its ``finders`` has the :class:`GroupFinders` of each.
 :class:`RobotReport` responds to the request for the groups that are served.
@@ -39,7 +39,7 @@ class RobotReport(NamedTuple):
 
 
 class GroupFinders(NamedTuple):
-    """The objects that respond for one group to requests other than for one solution."""
+    """The finders of one group: objects that find branches, self-motions, steps of control cycles, and tool paths."""
 
     branches: BranchFinder
     """Finds the branches of a pose."""

@@ -1,4 +1,4 @@
-"""Packages of the optional extra ``reach``, imported where they are needed."""
+"""Import packages of the optional extra ``reach`` when they are needed: :func:`import_extra`."""
 
 import importlib
 from typing import Any

@@ -39,7 +39,7 @@ class JointStateRelay(ProcessNode):
     """
     Publishes those joints of a robot with loops that have one variable, whenever its active joints are reported.
 
-    If the loops cannot be closed, nothing is published and the reason is logged.
+    If their positions cannot be computed, as for loops that stay open, nothing is published and the log says why.
     """
 
     def __init__(self, **options: Any) -> None:

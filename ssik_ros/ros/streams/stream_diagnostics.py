@@ -11,7 +11,7 @@ NAMES = ('p50', 'p95', 'p99', 'max')
 
 
 class StreamDiagnostics(Diagnostics):
-    """Publishes the statistics of a stream on /diagnostics."""
+    """Publishes the statistics of a stream on /diagnostics, each time of the cycles since the last message."""
 
     def __init__(self, node: Node, period: float, hardware: str, records: StreamRecords) -> None:
         """
