@@ -1,5 +1,5 @@
 """
-Compute eigenvalues by numpy in artifacts, in place of kernels with the same arguments and results.
+Compute eigenvalues and eigenvectors by numpy in artifacts, in place of kernels with the same arguments.
 
 An artifact is a generated Python module that solves one arm. The kernels' QR steps would be slow in plain Python.
 """
@@ -54,9 +54,10 @@ def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch
 
 def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any, n: Any) -> int:
     """
-    Write the eigenvalues (real + i imaginary) / beta of A v = x B v; return 0, or 1 if they do not converge.
+    Write the eigenvalues (real + i imaginary) / beta of A v = x B v; return 0, or 1 without writing after a failure.
 
-    numpy has no such routine. The pencil is rotated, A1 = cA + sB and B1 = cB - sA, so that B1 is far from singular. An
+    It fails if the eigenvalues do not converge, or if B1 is singular. numpy has no such routine. The pencil is rotated,
+    A1 = cA + sB and B1 = cB - sA, by the one of four angles for which B1 has the smallest condition number. An
     eigenvalue m of A1 / B1 gives x = (c m - s) / (s m + c), which may be infinite.
 
     :param real, imaginary, beta: (n,) out; beta >= 0, and 0 for an infinite eigenvalue.

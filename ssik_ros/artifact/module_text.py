@@ -124,7 +124,7 @@ class ArtifactSubject:
 
 def write_module(subject: ArtifactSubject, validation: str) -> str:
     """
-    Return the text of the Python module that solves an arm; the same arm and version give the same text.
+    Return the text of the Python module that solves an arm; the same arguments and version give the same text.
 
     :param subject: the arm.
     :param validation: sentence that says how the module was validated.

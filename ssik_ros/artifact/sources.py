@@ -3,8 +3,9 @@ Copy functions of this package, with everything that they call, into one text th
 
 :class:`PortableSources` collects the functions and returns the text. Everything that the functions call and every
 constant that they read is collected from the syntax trees of their modules, under unique names: ``dot`` of ``vectors``
-becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Text is copied, not
-generated from the tree: the same sources give the same bytes under every Python.
+becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Docstrings are cut to
+their first paragraph, and branches that can never run are left out. The other text is copied, not generated from the
+tree: the same sources give the same bytes under every Python.
 """
 
 import ast
@@ -38,12 +39,20 @@ _BLOCKS = ('def ', 'class ')
 
 
 class SourceNotPortable(SolverError, NotImplementedError):
-    """Raised if a function cannot be copied into an artifact, because it needs more than Python and numpy."""
+    """
+    Raised if a function cannot be copied into an artifact.
+
+    It needs more than Python and numpy, or lacks a source, or a name or a parameter with a known value does not fit.
+    """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Module:
-    """A parsed module of the package: its source, and its top-level definitions and imports by name."""
+    """
+    A parsed module of the package: its source, and its top-level definitions and imports by name.
+
+    Sources of the functions that the module makes from its layouts of memory are appended to its source.
+    """
 
     name: str
     content: bytes

@@ -1,5 +1,5 @@
 """
-Test an artifact before it is written: its solutions must be exact, and the same as this package's.
+Test an artifact before it is written: its solutions must be exact to 1e-9, and the same as this package's.
 
 An artifact is a generated Python module that solves one arm. :func:`try_module` runs the trials, and its
 :class:`TrialReport` tells the result.

@@ -1,7 +1,8 @@
 """
-View tables inside flat arrays in artifacts, generated Python modules, in place of the kernels' function ``matrix``.
+View tables inside flat arrays in artifacts, generated Python modules.
 
-A ``memoryview`` returns Python's own numbers, with which plain Python calculates twice as fast as with numpy's.
+:func:`matrix` and :func:`work_of` replace the kernels' functions of these names. A ``memoryview`` returns Python's own
+numbers, with which plain Python calculates faster than with numpy's.
 """
 
 from typing import Any

@@ -1,11 +1,12 @@
 """
-Pack one arm into an array of 64-bit words, the *image* that the C library reads.
+Pack the solvers of a planning group into an array of 64-bit words, the *image* that the C library reads.
 
 :func:`find_arm` finds the solvers of a planning group, and :func:`pack` returns the image.
 
-An image holds a head, a table of its sections, and the sections: single numbers, the packed closed form, the packed
-search and forward kinematics. :mod:`ssik_ros.artifact.c.image_rules` has the rules of the sections. ``layout.h`` tells
-the C library where they begin.
+An image holds a head, a table with the begin of each section, and the sections. These are single numbers, thresholds,
+joint limits, names, and four packed parts: closed form, search, control loop and forward kinematics.
+:mod:`ssik_ros.artifact.c.image_rules` has the rules of the sections. ``layout.h`` has the constants with which the C
+library reads images and the arrays of kernels.
 """
 
 from collections.abc import Iterable, Sequence
@@ -162,7 +163,12 @@ class Arm(NamedTuple):
     kinematics: ChainKinematics
     """Forward kinematics of the first tip."""
     plain: plain_requests.PlainRequests | None = None
-    """Solver of plain requests in the package with the same results; None for other solvers than ``ssik_ros/Auto``."""
+    """
+    Solver of plain requests in the package with the same results; it makes the recorded poses of a self-test.
+
+    None for other solvers than ``ssik_ros/Auto``, and for requests that this solver cannot answer by one kernel call,
+    such as requests for several tips.
+    """
 
     @property
     def problem(self) -> Problem:

@@ -1,4 +1,8 @@
-"""Write the rules of images (packed arms) as C code: where a solver's memory begins, and checks of an untrusted image."""
+"""
+Write the rules of images as C code; an image is the packed data of an arm for the C library.
+
+The code computes where each part of a solver's memory begins, and checks an untrusted image.
+"""
 
 import math
 import re

@@ -44,8 +44,9 @@ MOST_TIPS = 16
 MOST_PATHS = 256
 """Largest number of joints that move tips, counted for each tip."""
 MOST_SEARCHES = 10_000
+"""Largest number of searches that an image may ask for."""
 MOST_STEPS = 1000
-"""Largest number of searches, of steps of a search, and of steps of a polish that an image may ask for."""
+"""Largest number of steps of a search, and of steps of a polish, that an image may ask for."""
 MOST_NANOSECONDS = 1e18
 NO_FORM, DIRECT, ELIMINATION = range(3)
 POSE_ROWS, POSITION_ROWS = 6, 3

@@ -22,7 +22,7 @@ from ssik_ros.kernels.native import portable
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 
 GENERIC = 'ssik'
-"""Name of the library that reads blocks."""
+"""Name of the library that reads the image of any arm."""
 
 
 class Library(NamedTuple):
@@ -38,7 +38,7 @@ class Library(NamedTuple):
     values: dict[str, str]
     """Texts that replace ``@NAME@`` in the templates, by name."""
     facts: dict[str, str]
-    """Rows of the table in the README."""
+    """Texts of the first rows of the table in the README, by title; :func:`build` adds architecture and code size."""
     header: tuple[str, str]
     """Name and text of a header that only the compiler of the library reads."""
     templates: dict[str, str]

@@ -17,14 +17,20 @@ START = 14695981039346656037
 
 
 class RecordedPose(NamedTuple):
-    """A pose (4, 4) of the tip in the base and a seed (n,), with the solutions that this package finds for them."""
+    """A target pose and a seed, with the solutions that this package finds for them; made by :func:`record`."""
 
     pose: FloatArray
+    """(4, 4) pose of the tip in the base."""
     seed: FloatArray
+    """(n,) seed [rad or m]."""
     branches: FloatArray
-    """(k, n) every branch within limits, the nearest to the seed first; empty without a closed form."""
+    """
+    (k, n) branches within limits that the closed form finds, the nearest to the seed first [rad or m].
+
+    Empty without a closed form.
+    """
     first: FloatArray
-    """(n,) the solution of the solver of plain requests."""
+    """(n,) the solution of the solver of plain requests (one pose, one seed, no conditions) [rad or m]."""
 
 
 def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:

@@ -1,8 +1,8 @@
 """
 Make the texts of a C library's files from templates and data; also its name as a C identifier.
 
-In a template, ``@NAME@`` is replaced by a text, and the lines from ``@if FLAG@`` to ``@end@`` are kept for some
-libraries.
+In a template, ``@NAME@`` is replaced by a text. The lines from ``@if FLAG@`` to ``@end@`` are kept only for libraries
+that have this flag.
 """
 
 from collections.abc import Iterable, Mapping

@@ -51,7 +51,7 @@ class Toolchain:
     compiler: tuple[str, ...]
     """Words of the command that runs the C compiler."""
     prefix: str
-    """Prefix of the names of archiver, object copier and other binutils."""
+    """Prefix of the names of archiver, object copier and other binutils; empty for the processor of this machine."""
 
     @property
     def target(self) -> str:
