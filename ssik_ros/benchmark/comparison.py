@@ -4,7 +4,7 @@ A trial of several solvers on one group in bounded time: the same requests to al
 Requests come in blocks of one kind (see Kind), and a round has a block of each kind. Each solver solves a block without
 a pause. The random seed decides the requests. The time and the largest number of requests decide how many there are.
 Only requests that every solver got count. Except for the kind SEVERAL, each block begins with a call that does not
-count, so that caches are warm for the timed ones.
+count, so that caches are warm for the timed ones. A request for a pose out of reach is dropped if a solver reached it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -25,7 +25,7 @@ class Machine:
     """Processors that this process may use."""
     system: str
     versions: Mapping[str, str]
-    """Versions of this package and the libraries that it measures with, by name; ``unknown`` if not installed."""
+    """Versions of Python, this package, numpy and pinocchio, by name; ``unknown`` if not installed."""
     date: str
     """Date and time in UTC, ISO 8601."""
 

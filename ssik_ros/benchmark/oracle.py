@@ -1,5 +1,5 @@
 """
-The independent check of solutions: forward kinematics that shares no code with the solvers.
+The independent check of solutions: forward kinematics by pinocchio, which the solvers do not use.
 
 Poses are (4, 4) transforms of a group's tips in the group's base frame.
 """

@@ -36,14 +36,14 @@ class Figures:
     """
     Statistics of one solver over the requests of one kind: numbers, times and failures.
 
-    ``count`` is the number of requests, ``verified`` the number of them with a correct solution. Means and percentiles
-    are None without requests; ``us`` is for microseconds.
+    ``count`` is the number of requests. ``verified`` is the number of them with solutions of which all are correct.
+    Means and percentiles of times [us] are None without requests.
     """
 
     count: int
     verified: int
     wrong: int
-    """Number of wrong solutions, which the independent check refuses."""
+    """Number of requests with a solution that the independent check refuses."""
     mean_us: float | None
     median_us: float | None
     p95_us: float | None
@@ -51,11 +51,15 @@ class Figures:
     typical_us: float | None
     """Mean time without the slowest twentieth of the calls [us]."""
     solutions: float | None
-    """Mean number of correct solutions."""
+    """Mean number of correct solutions of a request; None without requests."""
     seed_distance: float | None
-    """Mean over verified results: norm of the joint differences between first solution and seed [rad or m]."""
+    """
+    Mean over verified requests: norm of the joint differences between first solution and seed [rad or m].
+
+    None without a verified request.
+    """
     causes: Mapping[str, float]
-    """Share of requests without a solution, 0 to 1, by cause."""
+    """Share of all requests, 0 to 1, that the solver failed with a cause, by cause; the most frequent cause first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The results of one benchmark as a table, as JSON and as Markdown."""
+"""The results of benchmarks as a table, as plain text, as JSON and as Markdown."""
 
 from collections.abc import Callable, Sequence
 import dataclasses
@@ -67,7 +67,7 @@ class BenchmarkReport:
     robot: str
     """Name of the robot in its description."""
     description: str
-    """Path of the robot description."""
+    """Path of the robot description, or the topic that brought it."""
     goals_source: str
     """Text about the source of goals and seeds."""
     machine: Machine

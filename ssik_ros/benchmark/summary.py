@@ -13,25 +13,28 @@ from ssik_ros.value_class import dataclass
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """
-    Statistics over the trials of one solver in a benchmark; times in microseconds, None without trials.
+    Statistics over the trials of one solver in a benchmark; times in microseconds.
 
-    Errors [m], [rad] are over verified solutions, iterations and searches over all trials.
+    Errors [m], [rad] are over trials with a verified solution; times, iterations and searches are over all trials.
+    Without such trials they are None.
     """
 
     samples: int
+    """Number of trials."""
     found: int
-    """Number of verified solutions."""
+    """Number of trials with a verified solution."""
     claimed: int
     """Number of results that the solver itself calls solved."""
     false_claims: int
     """Number of claims that the independent check refuses."""
     exceptions: int
+    """Number of trials in which the solver raised an exception or returned another type than IkResult."""
     success_rate: float
     """``found / samples``, 0 to 1; 0 without trials."""
     mean_us: float | None
     """Mean over all trials, as ik_benchmarking reports it."""
     mean_found_us: float | None
-    """Mean over verified solutions."""
+    """Mean over trials with a verified solution."""
     median_us: float | None
     p95_us: float | None
     p99_us: float | None
@@ -48,9 +51,13 @@ class RunSummary:
     mean_seed_distance: float | None
     """Mean norm of the joint differences from the seed, over verified solutions [rad or m]."""
     clock_ended: int
-    """Number of trials that the wall clock ended; 0 means that a rerun gives the same results."""
+    """Number of trials that the wall clock ended; with 0, the speed of the machine did not change the results."""
     server_mean_us: float | None
-    """Mean time in the solver, as the server reports it; other times are then round trips. None without a server."""
+    """
+    Mean time in the solver, as the server reports it; other times are then round trips.
+
+    None without a server, or if it reports no time.
+    """
     server_median_us: float | None
     server_p99_us: float | None
 

@@ -24,7 +24,7 @@ class TrialVerdict(str, Enum):
     OUTSIDE_LIMITS = 'outside limits'
     OUTSIDE_TOLERANCE = 'outside tolerance'
     EXCEPTION = 'exception'
-    """The solver raised an exception."""
+    """The solver raised an exception or returned another type than IkResult."""
 
 
 class RunStatus(str, Enum):
@@ -45,16 +45,17 @@ class TrialRecord(NamedTuple):
     solver_claim: bool
     """Whether the solver calls its result solved."""
     verdict: TrialVerdict
-    """Verdict of the independent check on this result."""
+    """Verdict of the independent check on a claimed solution; else NO_SOLUTION or EXCEPTION."""
     solve_time_ns: int
     """Wall time of the call [ns]."""
     cpu_time_ns: int
     """Processor time of the call [ns]."""
     position_error: float
-    """Largest distance of a tip from its target, by independent FK [m]."""
+    """Largest distance of a tip from its target, by independent FK at the solution or best state [m]; else NaN."""
     orientation_error: float
-    """Largest orientation error of a tip, by independent FK [rad]."""
+    """Largest orientation error of a tip, by independent FK at the same state [rad]; NaN without a state."""
     within_limits: bool
+    """Whether the solution or best state is within the joint limits."""
     cause: str
     """Name of the cause that the solver gives; empty without a result."""
     iterations: int
@@ -62,7 +63,7 @@ class TrialRecord(NamedTuple):
     clock_ended: bool
     """Whether the time budget ended the search."""
     seed_distance: float
-    """Norm of the joint differences from the seed [rad or m]; joints without limits are compared modulo 2 pi."""
+    """Norm of the joint differences from the seed [rad or m]; continuous joints are compared modulo 2 pi."""
     note: str = ''
     """Text of an exception, or the server's text about a failure."""
     server_time_ns: int | None = None
