@@ -1,8 +1,9 @@
 """
 Checks of the installation from outside: Python, packages, native library, processor, ROS and MoveIt.
 
-This module needs only the standard library, so that it works even if the package itself does not load. Each package is
-imported in a separate process, because a package that does not fit the others may end its process.
+This module needs only the standard library, so that it works even if the kernels do not load. Required packages, the
+native library and rclpy are imported in separate processes, because a package that does not fit the others may end its
+process. Of other packages only the presence is checked.
 """
 
 from collections.abc import Iterator
@@ -134,9 +135,9 @@ class Probe(NamedTuple):
 
 def examine_installation() -> list[Finding]:
     """
-    Check the installation and return the findings, dependencies first.
+    Check the installation and return the findings: Python and required packages first, then the rest.
 
-    Each package is imported in another process, all at the same time.
+    Required packages, the native library and rclpy are imported in other processes, all at the same time.
     """
     wanted = {package.name: (package.module, package.pip, 'None') for package in NEEDED}
     wanted['library'] = (LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')

@@ -16,7 +16,8 @@ class UnitDisplay:
     """
     Shows how many units of a map or data set are finished, with speed and time left; a unit is a batch of cells.
 
-    A terminal shows a bar. Elsewhere a line is printed every ``LINE_EVERY`` seconds.
+    A terminal shows a bar. Elsewhere :meth:`report` prints a line to stderr, but only ``LINE_EVERY`` (30) s after the
+    line before.
     """
 
     def __init__(self, noun: str = 'cells', *, quiet: bool = False) -> None:

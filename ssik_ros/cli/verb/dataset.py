@@ -1,4 +1,4 @@
-"""``ssik dataset``: samples of poses with all postures, branch labels and causes."""
+"""``ssik dataset``: make a data set of random poses with the postures that reach them, branch labels and causes."""
 
 import argparse
 from pathlib import Path

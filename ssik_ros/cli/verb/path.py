@@ -1,4 +1,4 @@
-"""``ssik path``: plan the best joint path along a tool path, print it, and write files and plots."""
+"""``ssik path``: plan a joint path of low cost along a tool path, print it, and write files and plots."""
 
 import argparse
 import json

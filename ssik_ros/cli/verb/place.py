@@ -1,4 +1,4 @@
-"""``ssik place``: find positions of an arm's base for a list of tasks."""
+"""``ssik place``: find places for the bases of one arm or two, so that the arms reach the tasks of a file."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Choice:
-    """One choice of robots, and the best places for their bases."""
+    """One choice of robots, and the places that were found for their bases, the best first."""
 
     arms: tuple[PlacedArm, ...]
     result: PlaceResult

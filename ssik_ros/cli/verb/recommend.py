@@ -1,4 +1,4 @@
-"""``ssik recommend``: try all solvers on an arm and recommend one for its kinematics.yaml."""
+"""``ssik recommend``: try all or some solvers on an arm and recommend one for its kinematics.yaml."""
 
 import argparse
 import dataclasses

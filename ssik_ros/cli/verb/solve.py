@@ -1,4 +1,4 @@
-"""``ssik solve``: solve for one pose and print verified joint values."""
+"""``ssik solve``: solve for one pose of each tip, and print joint values with errors by separate forward kinematics."""
 
 import argparse
 import dataclasses
