@@ -1,4 +1,8 @@
-"""Numerical kernels: functions of arrays and numbers, compiled at build time, that write results into given arrays."""
+"""
+Numerical kernels: functions of arrays and numbers that are compiled when the package is built.
+
+They allocate no arrays: results are returned as numbers and views, or written into arrays that the caller gives.
+"""
 
 from typing import Any
 

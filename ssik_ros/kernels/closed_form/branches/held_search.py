@@ -34,7 +34,7 @@ class Collected(NamedTuple):
     Counts that :func:`collect` returns: tried values of the held joint, and candidates at the seed's value.
 
     ``tried``: number of tried values. ``seeds``: number of candidates at the seed's value, which are the first in the
-    table. ``outside``: how many of these are outside the limits.
+    table. ``outside``: how many of these are no branches within the limits: they are outside, or miss the pose.
     """
 
     tried: int

@@ -8,7 +8,7 @@ the target.
 
 Solutions
 ---------
-One range.
+One range, cut to the limits of the held joint. If no part of it is within the limits, it is not cut.
 
 Method
 ------
@@ -23,7 +23,7 @@ with target position t and the position o of the first point at zero.
 Degeneracies
 ------------
 If a pose is out of reach, the range may be the value that comes nearest. If another prismatic joint has no limits, the
-range is infinite.
+range is infinite before it is cut.
 
 Cost
 ----

@@ -16,8 +16,8 @@ Method
    axis times the sine of the angle. T is the target, t_T its position, r_i and r_i^T the columns of both rotations.
    Residual: Frobenius norm of FK(q) - T.
 3. While the residual is above rounding and falls: Newton steps with the columns (z_i x (t - p_i), z_i), or (z_i, 0) for
-   prismatic joints, on the joints that are not held. The equations are solved by Gaussian elimination with pivoting. If
-   a pivot vanishes, a damped step is taken instead.
+   prismatic joints, on the joints that are not held. The equations are solved by Gaussian elimination with pivoting. A
+   damped least-squares step is taken instead if a pivot vanishes, or if not exactly six joints move.
 4. The caller accepts a candidate if its residual is within its tolerance.
 5. Two accepted candidates that :func:`are_near` calls near are one solution if their midpoint also reaches the target.
    So two true solutions near a fold stay two.

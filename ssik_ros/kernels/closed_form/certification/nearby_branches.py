@@ -3,8 +3,8 @@ Decide whether the branches of a nearby chain probably lead to all branches of t
 
 Problem
 -------
-A class with a closed form has eight candidates on the chain nearest to the true chain. Newton steps turn each of them
-into a branch of the true chain. Does the true chain have other branches?
+A class with a closed form has up to eight candidates on the chain nearest to the true chain. Newton steps turn each of
+them into a branch of the true chain. Does the true chain have other branches?
 
 Method
 ------

@@ -4,7 +4,7 @@ List the combinations of windings of several joints, best first, without buildin
 Problem
 -------
 A joint whose range is larger than 2 pi reaches the same posture at several values q + 2 pi k. The values of different
-joints combine freely. Return the combinations of all branches in the order of their distance to a seed.
+joints combine freely. Return the k combinations, of all branches, that are nearest to a seed, in the order of distance.
 
 Method
 ------
@@ -18,7 +18,7 @@ If combinations are equally distant, the earlier branch comes first, then the sm
 
 Cost
 ----
-n insertions into the heap for each returned combination, independent of the number of all combinations.
+At most n insertions into the heap for each returned combination, independent of the number of all combinations.
 """
 
 import math

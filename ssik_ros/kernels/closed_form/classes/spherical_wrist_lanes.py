@@ -1,8 +1,9 @@
 """
 Compute all candidates of an arm with a spherical wrist together, in SIMD lanes; a nearly straight wrist is refused.
 
-See :mod:`spherical_wrist` for the formulas. Four lanes compute up to four postures of the first three joints. Then
-eight lanes compute both wrists of each posture, in two neighbouring lanes.
+See :mod:`spherical_wrist` for the formulas. If axes 2 and 3 are parallel, four lanes compute the four postures of the
+first three joints; in other cases the caller gives up to four postures. Then eight lanes compute both wrists of each
+posture, in two neighbouring lanes.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector

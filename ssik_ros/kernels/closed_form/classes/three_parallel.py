@@ -10,7 +10,8 @@ on the reversed chain.
 
 Solutions
 ---------
-Up to eight: up to four pairs (q1, q5), each with two postures of the parallel joints.
+Up to eight: up to four pairs, (q1, q5) of AXES_234 or (q4, q5) of AXES_123, each with two postures of the parallel
+joints.
 
 Method
 ------

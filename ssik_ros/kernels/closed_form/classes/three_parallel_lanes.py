@@ -1,9 +1,9 @@
 """
 Compute all candidates of an arm with parallel axes 2, 3 and 4 together, in SIMD lanes.
 
-Four lanes compute four pairs of joints 1 and 5. Then eight lanes compute both elbows of each pair. See
-:mod:`three_parallel` for the formulas. Poses near a wrist singularity are left to the kernel for single solutions,
-which chooses free angles and keeps digits that are lost here.
+Four lanes hold up to four pairs of joints 1 and 5, and compute them if axes 5 and 6 meet. Then eight lanes compute both
+elbows of each pair. See :mod:`three_parallel` for the formulas. Poses near a wrist singularity are left to the kernel
+for single solutions, which chooses free angles and keeps digits that are lost here.
 """
 
 import math

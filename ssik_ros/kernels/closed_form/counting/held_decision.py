@@ -6,7 +6,7 @@ Decide whether poses of seven joints are reached within limits: find a posture, 
 Problem
 -------
 Seven joints reach a pose along curves that the held joint parametrises. Decide whether any point of these curves is
-within all limits.
+within all limits. The arm is one of those for which :mod:`held_ranges` bounds the joints.
 
 Solutions
 ---------
@@ -16,10 +16,10 @@ of the held joint are too narrow or too many.
 Method
 ------
 1. The reach hull excludes most poses that are out of reach.
-2. Two batches of eight values of the held joint find postures for most reachable poses.
+2. If postures are wanted, two batches of eight values of the held joint find them for most reachable poses.
 3. Divide the range of the held joint into cells. :mod:`held_ranges` bounds every joint of every branch over a cell. If
    some joint is outside its limits all over the cell, drop the branch. Otherwise examine both halves of the cell. If
-   all joints are within limits at the middle of a cell, compute the branches there.
+   postures are wanted and all joints are within limits at the middle of a cell, compute the branches there.
 4. If a chain only nearly fits the class, W of the nearest chain differs from W of the target by a vector. This vector
    depends on the joints. Ranges of the joints bound it, and it bounds the joints.
 

@@ -17,9 +17,9 @@ there.
 
 Method
 ------
-1. W moves on a circle while the held joint moves. Its distance from A, its height over axis 1 and its azimuth about
-   axis 1 are sinusoids of the held joint. They are bounded by value and slope at the middle, and by the amplitude for
-   the rest.
+1. W moves on a circle while the held joint moves. The square of its distance from A and its coordinates, one of them
+   along axis 1, are sinusoids of the held joint. They are bounded by value and slope at the middle, and by the
+   amplitude for the rest. The coordinates give the azimuth of W about axis 1.
 2. The distance gives joint 3: its cosine is a linear function of the squared distance.
 3. Axes 1 and 2 and the direction from A to W form a spherical triangle. Its angles give joints 1 and 2 and the roll of
    the elbow.
@@ -65,7 +65,8 @@ U, AROUND, H1, H2, H3, H4, H5, H6 = 0, 1, 2, 3, 4, 5, 6, 7
 ACROSS, ALONG1, ALONG2 = 8, 9, 10
 """Unit vectors: along h1 x h2; the part of h2 perpendicular to h1; the part of h1 perpendicular to h2."""
 A, W, BASE, ELBOW = 11, 12, 13, 14
-"""Intersection of axes 1 and 2; intersection of axes 4, 5 and 6; both relative to the point of axis 3."""
+"""A: intersection of axes 1 and 2; W: intersection of axes 4, 5 and 6; BASE and ELBOW: A and W relative to the point of
+axis 3."""
 X4, Y4, X6, Y6 = 15, 16, 17, 18
 """Unit vectors perpendicular to axis 4, and perpendicular to axis 6."""
 VECTORS = 19

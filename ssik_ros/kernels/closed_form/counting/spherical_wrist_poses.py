@@ -13,8 +13,8 @@ require. The difference is the error of the whole chain.
 
 Degeneracies
 ------------
-The number of branches of a pose is marked as uncertain in three cases: the arm is stretched, the wrist is straight, or
-the wrist is on axis 1 or 2.
+The number of branches of a pose is marked as uncertain if the arm is nearly stretched, the wrist is nearly straight, or
+the wrist is close to axis 1 or 2. It is also uncertain if a joint is close to a limit, or a branch misses the pose.
 
 Cost
 ----

@@ -13,8 +13,9 @@ chain.
 
 Degeneracies
 ------------
-The number of branches of a pose is marked as uncertain in three cases: axis 6 is parallel to axis 2, the elbow is
-stretched, or the wrist is on axis 1.
+The number of branches of a pose is marked as uncertain if axis 6 is nearly parallel to axis 2, the elbow is nearly
+stretched, or the wrist is close to axis 1. It is also uncertain if a joint is close to a limit, or a branch misses the
+pose.
 
 Cost
 ----

@@ -1,5 +1,5 @@
 """
-Find the postures of any chain of six revolute joints for a pose, by elimination.
+Find candidates for the postures of a chain of six revolute joints that reach a pose, by elimination.
 
 Problem
 -------
@@ -19,13 +19,14 @@ Method
    spurious roots.
 3. At each real root take the null vector of twelve equations and read two joints from it. A linear system gives two
    more joints, and the closed loop gives the last one.
-4. If a root has no candidate, use more robust roots, then another cut, then a slightly moved target.
-5. If roots are still in doubt, count the solutions with another cut.
+4. If a root has no candidate, use more robust roots, then another cut, then slightly moved targets.
+5. If roots are still in doubt, the caller counts the solutions with another cut by :func:`is_confirmed`.
 
 Degeneracies
 ------------
-A cut may be singular for a whole family of arms, so :func:`choose_start` tries all twelve. If a chain has infinitely
-many solutions for a target, they have no isolated roots. Then the result has some of them, or is empty.
+A cut may be singular for a whole family of arms, so :func:`choose_start` tries all twelve. A chain for which none of
+them is suitable cannot be solved. If a chain has infinitely many solutions for a target, they have no isolated roots.
+Then the result has some of them, or is empty.
 
 Cost
 ----
@@ -536,9 +537,9 @@ SAME_ENTRIES = 0.05
 
 class Rating(NamedTuple):
     """
-    How well a cut of the loop finds postures again that are given in advance.
+    How well a cut of the loop finds the TRIALS postures again that are given in advance, from their targets.
 
-    The numbers are counts and coarse steps, which rounding hardly changes.
+    All fields but ``entries`` are counts or truth values, which rounding hardly changes.
     """
 
     is_exact: bool

@@ -1,8 +1,9 @@
 """
-Turn the real roots of a cut loop into candidates: all six angles, and the distance of the loop from closing.
+Turn the real and nearly real roots of a cut loop into candidates: six angles, and how far the loop is from closing.
 
-A single root has one null vector. Roots closer than ``JOINED`` are treated in two ways: one by one, and as a space that
-several solutions span. Candidates that do not nearly close the loop are dropped.
+A root is an angle of the joint where the loop is cut, at which the loop can close. A single root has one null vector.
+Roots closer than ``JOINED`` are treated in two ways: one by one, and as a space that several solutions span. Candidates
+that do not nearly close the loop are dropped.
 """
 
 import math

@@ -16,7 +16,7 @@ Method
 ------
 1. For each segment between two knots, find the shares at which a joint's cubic passes a limit or turns back.
 2. Between two neighbouring shares nothing changes, so the middle decides whether the stretch is inside. The shares
-   where a joint turns back are tested, too, because the cubic may miss a short stretch there.
+   themselves are tested, too: where a joint turns back, the cubic may miss a short stretch.
 3. Move each of these postures onto the curve.
 
 Degeneracies

@@ -103,10 +103,12 @@ class Lanes(NamedTuple):
     out: np.ndarray
     """(., segments.COLUMNS) out: knots of finished curves in turn."""
     seeds: np.ndarray
-    """(size, 7) given postures; they reach the pose within the limits."""
+    """(size, 7) given postures; those that do not reach the pose give no curve."""
     is_done: np.ndarray
     """
-    (size,) integers of the given postures: 1 if a finished curve passes it, FOLLOWED + i for an open curve i, else 0.
+    (size,) integers, one for each given posture: FOLLOWED + i if the unfinished curve i passes it.
+
+    It is 1 if a finished curve passes the posture or it does not reach the pose, else 0.
     """
     curve: cp.Curve
     """The chain, the pose, and scratch for points of a curve."""

@@ -25,8 +25,9 @@ Method
 
 Degeneracies
 ------------
-Near a singular posture balls are small, and at a singular posture the proof fails. If balls become smaller than
-LEAST_RADIUS, or too many are needed, the segment is reported.
+Near a singular posture balls are small, and at a singular posture the proof fails. If Newton steps fail or balls become
+smaller than LEAST_RADIUS, the proof ends and reports one such segment. If too many balls are needed, it reports any
+segment.
 
 Cost
 ----
