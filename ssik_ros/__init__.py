@@ -1,7 +1,8 @@
 """
 Inverse kinematics for any robot a URDF can describe: verified solutions, or the cause of the failure.
 
-Names are imported when they are first used, so that ``import ssik_ros`` costs nothing and never needs ROS.
+The package has the public names as attributes. Each name is imported from its module when it is first used, so that
+``import ssik_ros`` is fast. No name needs ROS.
 """
 
 import importlib

@@ -1,4 +1,8 @@
-"""Check the arguments that Python programs give: a wrong one is an error that names it."""
+"""
+Check and convert the arguments of functions that Python programs call.
+
+A wrong argument raises InvalidOption, and an array of a wrong shape DimensionMismatch; the message names the argument.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools

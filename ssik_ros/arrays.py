@@ -17,7 +17,7 @@ TURN = 2.0 * math.pi
 LARGEST_REQUEST_VALUE = 1e9
 """Largest length or joint value of a request [m or rad]; powers of larger values would overflow."""
 IS_WITHIN = LARGEST_REQUEST_VALUE.__ge__
-"""Whether the absolute value of a number is finite and not larger; for NaN it is false."""
+"""Returns whether an absolute value is at most ``LARGEST_REQUEST_VALUE``; False for infinity and NaN."""
 FEW = 64
 TOO_FAR = f'beyond {LARGEST_REQUEST_VALUE:g} m'
 
@@ -56,7 +56,7 @@ def wrap_angle(angle: float) -> float:
 
 def with_length(vector: FloatArray) -> tuple[FloatArray, float]:
     """
-    Return a vector and its length; if the square of the length overflows, both divided by the vector's largest number.
+    Return a vector and its length; if the square of the length overflows, both divided by the largest absolute value.
 
     :param vector: (n,) numbers; if one is not finite, the length is not either.
     """

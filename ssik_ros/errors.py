@@ -1,9 +1,9 @@
 """
 Exceptions of the package: each misuse has a class, and the error keeps the data that a caller needs as attributes.
 
-An outcome of a solve is never an exception (see :mod:`ssik_ros.results`). An exception means that the request is not
-valid: a malformed model, an unknown name, a value out of range. Every class inherits from :class:`SsikError`, and from
-the built-in class that users of other kinematics libraries catch.
+An outcome of a solve is never an exception (see :mod:`ssik_ros.results`). An exception means that a request is not
+valid (a malformed model, an unknown name, a value out of range), or that a file, package or service is missing. Every
+class inherits from :class:`SsikError`, and from a built-in class that users of other kinematics libraries catch.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -240,7 +240,7 @@ class SsikError(Exception):
 
 
 class ModelError(SsikError, ValueError):
-    """A robot description is malformed, or a name is missing in it."""
+    """A robot model is malformed, or a name is missing in it."""
 
 
 class FrameNotFound(ModelError, KeyError):
@@ -252,23 +252,23 @@ class JointNotFound(ModelError, KeyError):
 
 
 class GroupNotFound(ModelError, KeyError):
-    """A group name is not in the semantic description."""
+    """The robot has no planning group of that name."""
 
 
 class UnsupportedJoint(ModelError, NotImplementedError):
-    """A joint has a kind that the requested operation cannot handle."""
+    """A joint is of a kind, or part of a mimic relation, that the requested operation cannot handle."""
 
 
 class InvalidLimits(ModelError):
-    """Joint limits are inverted, not finite where they must be, or wider than the model's."""
+    """Limits are missing, inverted, not finite where they must be, or do not suit the joint or the values asked for."""
 
 
 class InvalidClosure(ModelError):
-    """A kinematic loop is inconsistent with the model."""
+    """A loop closure, or a change of a mechanism's frames, does not fit the model."""
 
 
 class DescriptionNotFound(SsikError, FileNotFoundError):
-    """A robot description, semantic description or configuration file does not exist."""
+    """A robot description, a configuration file or another input file does not exist or cannot be read."""
 
 
 class RequestError(SsikError, ValueError):
@@ -284,7 +284,11 @@ class DimensionMismatch(RequestError):
 
 
 class InvalidOption(RequestError, TypeError):
-    """A keyword or option does not exist, or its value has a wrong type or is out of range."""
+    """
+    A keyword or option does not exist, or its value has a wrong type or is out of range.
+
+    Also raised if a file that an option names cannot be written, or a program that is needed for it fails.
+    """
 
 
 class SolverError(SsikError, RuntimeError):
@@ -300,11 +304,15 @@ class TopologyMismatch(SolverError, ValueError):
 
 
 class PluginLoadError(SolverError, ImportError):
-    """A third-party solver failed to import; the original traceback is the cause."""
+    """
+    A registered solver cannot be used: its import or its construction failed, or its registration is wrong.
+
+    After an exception of the solver, this exception is the cause.
+    """
 
 
 class NativeLibraryError(SsikError, ImportError):
-    """The compiled kernels are missing, or were built from other sources."""
+    """The library of compiled kernels is missing, lacks a kernel, or does not fit the machine or the sources."""
 
 
 class ConfigError(SsikError, ValueError):
@@ -316,7 +324,7 @@ class InvalidParameter(ConfigError):
 
 
 class UnknownGroup(ConfigError, KeyError):
-    """A configuration names a group that the robot does not have."""
+    """A kinematics file has no settings for the requested group."""
 
 
 class LocatedMapping(dict[str, Any]):
