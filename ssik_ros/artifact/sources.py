@@ -89,7 +89,11 @@ Edit = tuple[int, int, str]
 
 
 class PortableSources:
-    """Collection of definitions with everything that they need, which can be returned as one text."""
+    """
+    Collection of functions, classes and constants of this package, which can be returned as one text.
+
+    :meth:`add` collects a definition with everything that it needs.
+    """
 
     def __init__(
         self,

@@ -59,6 +59,8 @@ def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
     """
     Return the size of a solver's memory [words] as (always, for each winding, once if there are windings).
 
+    A winding is here a joint vector that a call for several solutions may write.
+
     :param numbers: result of :func:`complete`.
     """
     names = _lower(numbers)

@@ -610,14 +610,19 @@ SECTIONS = {
 
 
 class Room(NamedTuple):
-    """Size of a part of a solver's memory, as expressions for numbers of words."""
+    """
+    Size of a part of a solver's memory, as expressions for numbers of words.
+
+    A caller of the C library says how many *windings* it needs: joint vectors that a call for several solutions may
+    write.
+    """
 
     always: object
     """Words in any case."""
     each: object = '0'
-    """More words for each winding."""
+    """More words for each of these windings."""
     once: object = '0'
-    """More words if there are any windings."""
+    """More words if the caller needs any windings."""
 
 
 def _step_scratch(n: str) -> str:

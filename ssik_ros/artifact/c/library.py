@@ -165,6 +165,8 @@ def memory_of(words: IntArray) -> tuple[int, int, int]:
     """
     Return the size of a solver's memory [bytes] as (always, once if windings are used, for each winding).
 
+    A winding is here a joint vector that a call for several solutions may write.
+
     :param words: the image of the arm.
     """
     section = image.split(words)['NUMBERS'].tolist()
