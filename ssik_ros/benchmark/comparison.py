@@ -106,6 +106,7 @@ class Entrant:
     results: dict[Kind, list[CheckedResult]] = field(
         default_factory=lambda: {kind: [] for kind in Kind}
     )
+    """Results by kind of request, in the order of the requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class Comparison:
     oracle: GroupOracle
     settings: TrialSettings
     entrants: tuple[Entrant, ...]
+    """All solvers that were named, also those with a refusal."""
     elapsed: float
     """Time for the requests [s]."""
 

@@ -17,6 +17,7 @@ class PublishedFigure:
     """Mean solve time and success rate of a solver on a robot, as published."""
 
     robot: str
+    """Part of the robot's name, such as ``panda``."""
     solver: str
     mean_ms: float
     """Mean solve time over all trials [ms]."""

@@ -22,6 +22,7 @@ class TrialVerdict(str, Enum):
     NOT_FINITE = 'not finite'
     """The solver claims success, but the vector has the wrong size or is not finite."""
     OUTSIDE_LIMITS = 'outside limits'
+    """A claimed solution is outside the joint limits, perhaps also outside the tolerance."""
     OUTSIDE_TOLERANCE = 'outside tolerance'
     EXCEPTION = 'exception'
     """The solver raised an exception or returned another type than IkResult."""
@@ -34,7 +35,7 @@ class RunStatus(str, Enum):
     NOT_INSTALLED = 'not installed'
     """Its kinematics file names a solver that this package does not have."""
     FAILED = 'failed'
-    """The solver could not be made or warmed up for this group."""
+    """The solver has a wrong parameter, or could not be made or warmed up for this group."""
 
 
 class TrialRecord(NamedTuple):
@@ -95,6 +96,7 @@ class SolverRun:
     tolerance: float = 0.0
     """Largest norm of position [m] and orientation [rad] error of a verified solution."""
     trials: Sequence[TrialRecord] = ()
+    """A record for each request, in the order of the requests; empty if it did not run."""
     service: str = ''
     """Name of the service; empty for a solver in this process."""
 
