@@ -1,5 +1,5 @@
 """
-Read a test case that the view saved as the options of ``ssik solve``: :func:`take_case`.
+Read a test case, a file that the view has saved, into the options of ``ssik solve``: :func:`take_case`.
 
 :func:`robot_origin` collects the options of a robot for such a case.
 """

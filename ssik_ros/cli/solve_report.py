@@ -24,7 +24,7 @@ _FOOTER = {
 
 @dataclass(frozen=True, slots=True)
 class SolveReport:
-    """A result, with the solver, the targets and the forward kinematics that verify it."""
+    """The result of a solve, with its solver, its targets, and the forward kinematics that gives the errors."""
 
     solver: IkSolver
     """The solver of the request."""
