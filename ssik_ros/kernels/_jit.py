@@ -3,7 +3,7 @@ Decorators of all kernels; they choose the source of the machine code.
 
 Usually kernels come from the native library that was built with the package. Developers who edit kernels set
 SSIK_ROS_JIT=1, and numba compiles the called kernels. With NUMBA_DISABLE_JIT=1 kernels run as plain Python. The results
-are bitwise equal in all three cases.
+are bitwise equal in all three cases. The functions :func:`vector` and :func:`matrix` return views of a flat array.
 """
 
 from collections.abc import Callable

@@ -71,7 +71,12 @@ view_ranges = RANGES.kernel('view_ranges')
 
 
 class LaneScratch(NamedTuple):
-    """Scratch of :func:`write_by_lanes` and :func:`write_margins` for an arm of n joints, one of which is held."""
+    """
+    Scratch for the branches at eight values of the held joint, for an arm of n joints.
+
+    :func:`prepare` writes constants of the free joints, :func:`write_by_lanes` computes branches, and
+    :func:`write_margins` their errors.
+    """
 
     wrist: Annotated[Floats, held_wrist_lanes.SCRATCH]
     """Scratch of :mod:`held_wrist_lanes`."""

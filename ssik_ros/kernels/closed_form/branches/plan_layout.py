@@ -37,7 +37,11 @@ class Plan(NamedTuple):
     own_points: Annotated[Floats, '3 * n']
     """Points on these axes."""
     hull: Annotated[Floats, reach_hull.BLOCK]
-    """Reach hull of the chain, in the base frame with all joints at zero."""
+    """
+    Reach hull of the wrist, a point of the last axis, in the base frame with all joints at zero.
+
+    An arm with a prismatic joint has no hull.
+    """
 
 
 PLAN = Memory(Plan, 'n', globals())

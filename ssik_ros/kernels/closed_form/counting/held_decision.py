@@ -76,7 +76,11 @@ LAST_SHARE = 0.3
 
 
 class DecisionScratch(NamedTuple):
-    """Scratch of :func:`decide_many`, which examines at most ``most`` cells of a pose."""
+    """
+    Scratch of :func:`decide_many`, which examines at most ``most`` cells of a pose.
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+    """
 
     items: Annotated[Floats, hr.ITEMS]
     """Eight cells."""

@@ -138,9 +138,9 @@ class Cells(NamedTuple):
     Eight cells to bound, one in each lane: a range of the held joint, and a branch of the first three joints.
 
     The range is ``middle`` plus or minus ``half`` [rad]. ``elbow`` and ``shoulder``, 1 or -1, select the branch: sign
-    of the angle of joint 3, and side of the plane of axes 1 and 2. The offset of W is the vector from its position on
-    the target to its position on the nearest chain of the class. It lies in a ball of radius ``ball`` whose centre is
-    ``shift`` plus ``lift`` rotated by the held joint, in units of the arm.
+    of the angle of joint 3, counted from PHASE3, and side of the plane of axes 1 and 2. The offset of W is the vector
+    from its position on the target to its position on the nearest chain of the class. It lies in a ball of radius
+    ``ball`` whose centre is ``shift`` plus ``lift`` rotated by the held joint, in units of the arm.
     """
 
     middle: float
@@ -148,7 +148,7 @@ class Cells(NamedTuple):
     half: float
     """Half width of this range [rad]."""
     elbow: float
-    """1 or -1: sign of the angle of joint 3."""
+    """1 or -1: sign of the angle of joint 3, counted from PHASE3."""
     shoulder: float
     """1 or -1: side of the plane of axes 1 and 2."""
     shift: tuple[float, float, float]

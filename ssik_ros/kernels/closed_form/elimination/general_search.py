@@ -49,7 +49,11 @@ ALL_OF_CLASS = 8
 
 
 class LoopWork(NamedTuple):
-    """Scratch of :func:`search` for n joints: the workspace of the elimination, and arrays of :func:`_settle`."""
+    """
+    Scratch of :func:`search` for n joints: the workspace of the elimination, and arrays for doubtful candidates.
+
+    :func:`_settle` refines doubtful candidates to exact solutions.
+    """
 
     loop: Annotated[Floats, WORKSPACE]
     """Workspace of :mod:`general_6r`, which gets the whole array."""

@@ -56,7 +56,7 @@ ARRIVED_ERROR = 1e-9
 
 
 class DescentScratch(NamedTuple):
-    """Scratch of :func:`descend`."""
+    """Scratch of :func:`descend`, which moves postures onto curves by Newton steps, eight at a time."""
 
     curve: Annotated[Floats, 'cp.scratch_size()']
     """Scratch of :mod:`curve_points`."""

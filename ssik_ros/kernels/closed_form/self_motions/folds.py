@@ -68,7 +68,7 @@ STATE = 7
 
 
 class FoldScratch(NamedTuple):
-    """Scratch of :func:`part_curves`."""
+    """Scratch of :func:`part_curves`, which finds the folds of eight segments at a time."""
 
     curve: Annotated[Floats, 'cp.scratch_size()']
     """Scratch of :mod:`curve_points`."""

@@ -49,7 +49,7 @@ CUBIC = 0.03
 
 
 class InsideScratch(NamedTuple):
-    """Scratch of :func:`write_inside`."""
+    """Scratch of :func:`write_inside`, which finds postures of one curve within the limits."""
 
     curve: Annotated[Floats, 'cp.scratch_size()']
     """Scratch of :mod:`curve_points`."""

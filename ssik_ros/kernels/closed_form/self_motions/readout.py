@@ -53,7 +53,7 @@ DOUBTFUL_DISTANCE = 0.02
 
 
 class ReadoutScratch(NamedTuple):
-    """Scratch of this module's functions."""
+    """Scratch of :func:`write_postures` and :func:`write_nearest`, which compute exact postures of one curve."""
 
     curve: Annotated[Floats, 'cp.scratch_size()']
     """Scratch of :mod:`curve_points`."""
