@@ -10,16 +10,27 @@ from ssik_ros.view.browser.page_panels import BasePage
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
-Work = Callable[['BackgroundJob'], Callable[[], None]]
+Work = Callable[['JobRun'], Callable[[], None]]
 """Does the work, and returns the event that hands the result to the thread of the session."""
+
+
+class JobRun:
+    """One run of a job: the function of the job reports its progress here, and asks whether to end."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        """
+        Begin a run that is not cancelled.
+
+        :param say: shows a text about the progress.
+        """
+        self.say, self.is_cancelled = say, False
 
 
 class BackgroundJob:
     """
     Runs a job in a new thread, and posts the result to the thread of the session.
 
-    The result of a cancelled job is dropped. A job that is started before the last one has ended does not stop it, but
-    drops its result.
+    The result of a cancelled job is dropped. A job that is started before the last one has ended cancels it.
     """
 
     def __init__(self, page: BasePage[Any], say: Callable[[str], None]) -> None:
@@ -30,8 +41,7 @@ class BackgroundJob:
         :param say: shows a text about the progress.
         """
         self._page, self.say = page, say
-        self._run: object = None
-        self.is_cancelled = False
+        self._run: JobRun | None = None
 
     @property
     def is_running(self) -> bool:
@@ -39,28 +49,29 @@ class BackgroundJob:
         return self._run is not None
 
     def stop(self) -> None:
-        """Ask the job to end by setting ``is_cancelled``; its result is dropped."""
-        self.is_cancelled = True
+        """Ask the job to end by setting ``is_cancelled`` of its run; its result is dropped."""
+        if self._run is not None:
+            self._run.is_cancelled = True
 
     def start(self, work: Work) -> None:
         """
-        Start a job in a new thread; the result of an earlier job is dropped.
+        Start a job in a new thread, and cancel an earlier one.
 
-        :param work: the function of the job. It gets this object, checks ``is_cancelled`` repeatedly, and returns a
-            function that uses the result; this function is called in the thread of the session.
+        :param work: the function of the job. It gets its run, checks ``is_cancelled`` repeatedly, and returns a function
+            that uses the result; this function is called in the thread of the session.
         """
-        self.is_cancelled = False
-        run = self._run = object()
+        self.stop()
+        run = self._run = JobRun(self.say)
         threading.Thread(target=self._do, args=(run, work), name='job', daemon=True).start()
 
-    def _do(self, run: object, work: Work) -> None:
+    def _do(self, run: JobRun, work: Work) -> None:
         """
-        Run the function of a job, and post its result to the page; an exception is posted to be raised there.
+        JobRun the function of a job, and post its result to the page; an exception is posted to be raised there.
 
-        :param run: identity of this job, by which :meth:`_finish` recognises a replaced one.
+        :param run: the run that the function gets.
         """
         try:
-            done = work(self)
+            done = work(run)
         except SsikError as error:
             done = _failure(error)
         except Exception as error:
@@ -68,17 +79,13 @@ class BackgroundJob:
             done = _failure(error)
         self._page.post(lambda: self._finish(run, done))
 
-    def _finish(self, run: object, done: Callable[[], None]) -> None:
-        """
-        Call ``done``, which uses the result of a job, unless the job was cancelled or replaced by a later one.
-
-        :param run: identity of the job.
-        """
+    def _finish(self, run: JobRun, done: Callable[[], None]) -> None:
+        """Call ``done``, which uses the result of a run, unless the run was cancelled."""
         if run is not self._run:
             return
         self._run = None
         self.say('')
-        if not self.is_cancelled:
+        if not run.is_cancelled:
             done()
 
 

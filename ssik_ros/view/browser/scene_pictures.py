@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.view.browser.background_job import BackgroundJob
+from ssik_ros.view.browser.background_job import BackgroundJob, JobRun
 from ssik_ros.view.browser.controls import on_event
 from ssik_ros.view.browser.page_panels import BasePage, Panel
 from ssik_ros.view.pictures.robot_pictures import write_png
@@ -35,7 +35,7 @@ class PicturePanel(Panel):
         if event.client is not None and not self._job.is_running:
             self._job.start(partial(self._take, event.client))
 
-    def _take(self, client: Any, job: BackgroundJob) -> Callable[[], None]:
+    def _take(self, client: Any, run: JobRun) -> Callable[[], None]:
         """Take a picture of the scene in a browser, and return a function that sends it to this browser as a file."""
         data = write_png(self._page.take_picture(client))
         return partial(client.send_file_download, FILE, data, save_immediately=True)

@@ -30,7 +30,9 @@ class LoopPanel(Panel):
         if seconds:
             self._text.content = f'The last solve took {1e3 * seconds:.1f} ms, {count} iterations.'
         else:
-            self._text.content = 'Drag a target, or move an active joint: the loops stay closed.'
+            self._text.content = (
+                'Drag a target, or move an active joint: the loops stay closed within reach.'
+            )
 
 
 class TaskPanel(Panel):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.errors import InvalidOption
-from ssik_ros.view.browser.background_job import BackgroundJob
+from ssik_ros.view.browser.background_job import BackgroundJob, JobRun
 from ssik_ros.view.browser.controls import on_change, on_event, on_press
 from ssik_ros.view.browser.link_meshes import add_tip_lines
 from ssik_ros.view.browser.page_panels import BasePage, Panel
@@ -111,15 +111,15 @@ class PathPanel(Panel):
             self._job.stop()
             return
 
-        def work(job: BackgroundJob) -> Callable[[], None]:
-            data = self._take_pictures(client, job)
+        def work(run: JobRun) -> Callable[[], None]:
+            data = self._take_pictures(client, run)
             return partial(client.send_file_download, FILM, data, save_immediately=True)
 
         self._page.is_playing = True
         self._shown = None
         self._job.start(work)
 
-    def _take_pictures(self, client: Any, job: BackgroundJob) -> bytes:
+    def _take_pictures(self, client: Any, run: JobRun) -> bytes:
         """
         Show the path at regular times, take a picture of each in a browser, and return a GIF of the pictures as bytes.
 
@@ -135,9 +135,9 @@ class PathPanel(Panel):
             images.append(on_white(page.take_picture(client, FILM_WIDTH)))
             if path is not self._path or not page.is_playing:
                 raise InvalidOption('The film ended early: somebody moved the robot.')
-            if job.is_cancelled:
+            if run.is_cancelled:
                 break
-            job.say(f'Filming, {number} of {count} pictures. Press again to stop.')
+            run.say(f'Filming, {number} of {count} pictures. Press again to stop.')
         page.is_playing = False
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, FILM)

@@ -13,7 +13,7 @@ NUMBERED = ' Numbers mark other postures that reach it; click a pale one to take
 LISTED = (
     ' Other postures that reach it: tab Branches. The thick line shows where the elbow can be.'
 )
-LOOPS_FOLLOW = ' The whole robot follows, and its loops stay closed.'
+LOOPS_FOLLOW = ' The whole robot follows; its loops stay closed while it reaches the target.'
 """Ends of the first status line: with branches drawn, with branches listed, and of a mechanism."""
 
 

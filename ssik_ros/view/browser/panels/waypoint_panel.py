@@ -9,7 +9,7 @@ import numpy as np
 from ssik_ros.errors import counted
 from ssik_ros.paths.requests import PathProgress
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.view.browser.background_job import BackgroundJob
+from ssik_ros.view.browser.background_job import BackgroundJob, JobRun
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import line_segments, page_colour, page_pose
 from ssik_ros.view.browser.page_panels import BasePage, Panel, plain
@@ -88,12 +88,12 @@ class WaypointPanel(Panel):
         session = self._page.session
         problem, corners = make_problem(session), list(waypoints_in_base(session))
 
-        def work(job: BackgroundJob) -> Callable[[], None]:
+        def work(run: JobRun) -> Callable[[], None]:
             playback = plan_waypoints(
                 problem,
                 corners,
-                lambda progress: job.say(describe(progress)),
-                lambda: job.is_cancelled,
+                lambda progress: run.say(describe(progress)),
+                lambda: run.is_cancelled,
             )
             return lambda: self._take(playback)
 
