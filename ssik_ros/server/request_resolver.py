@@ -1,7 +1,8 @@
 """
-Look up the names in requests: :class:`RequestResolver` makes a :class:`ResolvedRequest`, ready to be solved.
+Look up frames and objects that requests name: :class:`RequestResolver` makes a :class:`ResolvedRequest` to be solved.
 
-It has the group, the full state, the target poses in the model frame, and the checks of candidates.
+It has the group, the full state, the target poses in the model frame, and the checks of candidates. A link that does
+not exist is refused later, when the solver is called.
 """
 
 import logging
@@ -20,19 +21,23 @@ _LOGGER = logging.getLogger('ssik_ros.server')
 
 
 class ResolvedRequest(NamedTuple):
-    """A request with its names looked up."""
+    """A request for inverse kinematics after its frames, objects and constraints were looked up."""
 
     group: GroupServer
     state: FullState
     """Seed, joints outside the group, and the pose of the root link."""
     goals: list[LinkGoal]
-    """Target poses in the model frame."""
+    """Target poses in the model frame, one for each link of the request; the links need not exist."""
     checks: CandidateChecks | None
     """Constraints and collision checks of candidates; None if the request has neither."""
 
 
 class RequestResolver:
-    """Looks up links and frames of requests and moves target poses into the model frame; several threads may call it."""
+    """
+    Looks up frames and objects of requests, and moves target poses into the model frame.
+
+    Several threads may call it at once.
+    """
 
     def __init__(self, scene: PlanningScene) -> None:
         """
@@ -48,13 +53,15 @@ class RequestResolver:
         self, request: IkRequest, current: FullState, group: GroupServer, state: FullState
     ) -> ResolvedRequest:
         """
-        Return a request with all names looked up, in MoveIt's order of checks.
+        Return a request with its frames, objects and constraints looked up, in MoveIt's order of checks.
+
+        A link that does not exist is kept; the solver's group refuses it later.
 
         :param request: the request.
         :param current: state of the robot, which places frames and objects.
         :param group: the group of the request.
         :param state: the full state of the request.
-        :raises RequestRefused: for unknown names, invalid poses and constraints that cannot be checked.
+        :raises RequestRefused: for unknown frames, invalid poses or objects, and checks that cannot be made.
         """
         poses = self.poses(request, current)
         checks = self._scene.make_checks(request, state, current)

@@ -1,8 +1,8 @@
 """
-All responses to inverse kinematics requests about one robot, without ROS: :class:`RobotServer` has a method per kind.
+Responses to the kinematics requests about one robot, without ROS: :class:`RobotServer` has a method per kind.
 
-A server never changes. A new parameter makes a new server, which shares everything else with the old one. A request in
-progress keeps the server that it began with.
+The groups of a server never change. A new parameter of a group makes a new server, which shares everything else with
+the old one. A request in progress keeps the server that it began with.
 """
 
 from collections.abc import Iterable, Mapping
@@ -69,8 +69,9 @@ class RobotServer:
     """
     Responds to requests about one robot; several threads may call it at once.
 
-    Each method takes a request and the current state of the robot, which counts for joints that the request does not
-    name. A wrong request gets a response with a refusal. A pose without a solution gets a response with a cause.
+    Requests are for solutions, branches, self-motions, paths, forward kinematics and checks of states. A method takes a
+    request and the current state of the robot, which counts for joints that the request does not name. A wrong request
+    gets a response with a refusal. A pose without a solution gets a response with a cause.
     """
 
     def __init__(

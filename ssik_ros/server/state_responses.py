@@ -1,4 +1,8 @@
-"""Responses about states of a robot: :func:`check_state` judges a state, :func:`compute_fk` returns poses of links."""
+"""
+Responses about states of a robot.
+
+:func:`check_state` returns collisions and verdicts on constraints, :func:`compute_fk` poses of links and their objects.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +26,7 @@ from ssik_ros.server.scene.planning_scene import PlanningScene
 
 
 class StateResponse(NamedTuple):
-    """The collisions of a state, and which constraints the state satisfies."""
+    """The collisions of a state, and a verdict on each constraint; or a refusal if it could not be checked."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

@@ -1,8 +1,9 @@
 """
-Requests to a robot server and their responses, without ROS: inverse kinematics, all branches, and forward kinematics.
+Requests to a robot server and their responses, without ROS.
 
-Poses are (4, 4) transforms; links, frames and joints are given by name. A service reads a request from its message and
-writes the response into another message.
+:class:`IkRequest` serves inverse kinematics, all branches and self-motions, :class:`FkRequest` forward kinematics, and
+:class:`StateRequest` the check of a state. Poses are (4, 4) transforms; links, frames and joints are given by name. A
+service reads a request from its message and writes the response into another message.
 """
 
 from collections.abc import Sequence
@@ -69,9 +70,9 @@ class StateGiven(NamedTuple):
     multi_dof_names: Sequence[str] = ()
     """Joints with several variables, the virtual joint of the semantic description among them."""
     multi_dof_poses: Sequence[FloatArray] = ()
-    """(4, 4) each."""
+    """(4, 4) pose of each of these joints; for the virtual joint, the pose of the root link."""
     multi_dof_frame: str = ''
-    """The frame of the transforms; empty for the model frame."""
+    """The frame of these poses; empty for the model frame."""
     carried: CarriedGiven = NOTHING_CARRIED
     """Objects that the request attaches or detaches."""
 
@@ -122,14 +123,22 @@ class SelfMotionOptions(NamedTuple):
     free_axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Axis in the frame of the link about which the link may rotate freely; zero for no such axis."""
     resolution: float = 0.0
-    """Every curve on which the held joint moves by more than this is found [rad or m]; zero for the arm's default."""
+    """
+    If the curves are complete, none is missing on which the held joint moves by more than this [rad or m].
+
+    The text of the response says whether they are. Zero means the default of the arm.
+    """
     spacing: float = 0.0
-    """Largest distance of neighbouring postures on a curve [rad]; zero for 0.1."""
+    """Largest arc length between neighbouring postures of a curve in the response [rad]; zero for 0.1."""
 
 
 @dataclass(slots=True)
 class IkRequest:
-    """Request for joint positions of a group that put links at poses."""
+    """
+    Request for joint positions of a group that put links at poses: one solution, all branches, or self-motions.
+
+    ``links`` and ``poses`` have the same length.
+    """
 
     group: str
     """Name of the planning group."""
@@ -212,7 +221,7 @@ class Branch(NamedTuple):
     position_error: float
     """[m], measured at these positions; of several tips the largest."""
     orientation_error: float
-    """[rad]."""
+    """[rad], in the same way."""
     distance: float
     """Root of the sum of squares of the differences from the seed; angles without limits modulo 2 pi."""
     limit_margin: float
@@ -222,7 +231,11 @@ class Branch(NamedTuple):
     branch: int
     """Number of the branch, from 0 in the order of the response; postures of one branch differ only in windings."""
     windings: Sequence[int]
-    """Winding of each variable: how often 2 pi was added to its angle within (-pi, pi]; empty if the request did not enumerate windings."""
+    """
+    Winding of each variable: how often 2 pi was added to its angle within (-pi, pi]; 0 for lengths.
+
+    Empty if the request did not enumerate windings.
+    """
 
 
 class BranchReport(NamedTuple):
@@ -290,16 +303,16 @@ class BranchesResponse(NamedTuple):
 
 
 class FkResponse(NamedTuple):
-    """Poses of links in one frame."""
+    """Poses of links, of carried objects and of their subframes, all in one frame."""
 
     refusal: Refusal
-    """Kind of fault of the request; NONE without a fault. Known links have poses even if others are unknown."""
+    """Kind of fault of the request; NONE without a fault. Names that exist have poses even if others do not."""
     cause: Cause
     """Cause of the refusal of the whole request; else NONE."""
     text: str
     """One sentence or more about the outcome."""
     links: Sequence[str] = ()
-    """The links that exist, in the order of the request."""
+    """Those names of the request that exist, in its order."""
     poses: Sequence[FloatArray] = ()
     """(4, 4) each."""
     frame: str = ''

@@ -17,22 +17,25 @@ from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 class Postures(NamedTuple):
     """
-    The postures of a response, nearest to the seed first.
+    The postures of a response, nearest to the seed first, with their branches; :meth:`PostureOrder.arrange` makes it.
 
-    ``rows`` has the index of the branch of each posture. ``total`` counts the postures before the number was cut to the
-    maximum of the request.
+    A branch has several postures if windings are enumerated.
     """
 
     q: FloatArray
-    """(k, n)."""
+    """(k, n) values of the group's variables [rad or m]."""
     rows: NDArray[np.int64]
-    """(k,) index of the branch of each posture."""
+    """(k,) index of the branch of each posture, in the order in which the branches were given."""
     total: int
-    """Number of postures before the largest number of a response cuts them."""
+    """Number of postures before they were cut to the largest number that the request allows."""
 
 
 class PostureOrder:
-    """Orders the postures of one group by distances, limits and windings; ``n`` variables, ``k`` postures."""
+    """
+    Sorts the postures of one group by distance from a seed, chooses windings, and measures distances to limits.
+
+    Shapes: ``n`` variables, ``k`` postures.
+    """
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """

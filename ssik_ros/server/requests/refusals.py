@@ -1,8 +1,8 @@
 """
 Refuse requests that name something unknown, have an invalid value, or cannot be served.
 
-:class:`Refusal` is the kind of fault, :class:`RequestRefused` the exception with it. The decorator :func:`refused_as`
-turns such an exception into a response.
+:class:`Refusal` is the kind of fault, :class:`RequestRefused` the exception with it. A decorator from
+:func:`refused_as` turns every SsikError of a method into a response with a refusal.
 """
 
 from collections.abc import Callable, Iterable

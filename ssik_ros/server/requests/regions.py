@@ -1,4 +1,8 @@
-"""Test whether a point lies in a region of a position constraint: a union of boxes, spheres, cylinders, cones and hulls."""
+"""
+Test whether a point lies in the region of a position constraint.
+
+A region is a union of solids: boxes, spheres, cylinders, cones and convex hulls.
+"""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -14,7 +18,7 @@ SURFACE = 1e-9
 
 
 class Solid(IntEnum):
-    """Kinds of solids, by the numbers of shape_msgs/SolidPrimitive; a hull has vertices instead."""
+    """Kinds of solids, by the numbers of shape_msgs/SolidPrimitive; HULL, for meshes, is a number of ours."""
 
     HULL = 0
     BOX = 1
@@ -35,7 +39,11 @@ class RegionPart(NamedTuple):
     dimensions: Sequence[float]
     """The numbers that ``DIMENSIONS`` lists [m]; empty for a hull."""
     pose: FloatArray
-    """(4, 4) in the frame of the region; the axis of cylinders and cones is z, and their middle is the origin."""
+    """
+    (4, 4) pose of the solid in the frame of the region; the origin is the middle of the solid, unless it is a hull.
+
+    The axis of cylinders and cones is z, and a cone has its tip at the upper end. Vertices of a hull are in this frame.
+    """
     vertices: FloatArray | None = None
     """(v, 3) vertices of a mesh; the solid is their convex hull [m]. None for other solids."""
 

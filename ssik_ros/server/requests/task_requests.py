@@ -53,7 +53,7 @@ class TaskSetsRequest:
 
 @dataclass(slots=True)
 class CheckedRequest:
-    """Common fields of requests for several configurations of one task set."""
+    """Common fields of requests for configurations of one task set that may be checked: several of them, or a path."""
 
     task_set: str = ''
     """Name of the task set; empty for the only one of the file."""
@@ -79,7 +79,7 @@ class ConfigsRequest(CheckedRequest):
 
 @dataclass(slots=True)
 class LedPathRequest(CheckedRequest):
-    """Request a joint path along which a tip moves straight to its target, or through waypoints."""
+    """Request for a joint path along which a tip moves straight to its target, or through waypoints."""
 
     tip: str = ''
     """Name of the tip that is led; empty for the tip of the task set's first enabled task."""
@@ -97,17 +97,20 @@ class LedPathRequest(CheckedRequest):
 
 class TaskLeft(NamedTuple):
     """
-    Remaining position error [m] and orientation error [rad] of a tip, and whether both are within the precision.
+    The errors of one task that are left after a solve, along the directions that the task constrains.
 
-    ``task_set``, ``tip`` and ``target`` are names.
+    ``task_set``, ``tip`` and ``target`` are names; the target is empty if the tip has none.
     """
 
     task_set: str
     tip: str
     target: str
     linear: float
+    """Position error [m]."""
     angular: float
+    """Orientation error [rad]."""
     within: bool
+    """Whether both errors are within the precision of the task."""
 
 
 class TaskSetsResponse(NamedTuple):
@@ -120,7 +123,7 @@ class TaskSetsResponse(NamedTuple):
     text: str
     """One sentence or more about the outcome."""
     state: FullState | None = None
-    """None for a request that was refused."""
+    """Full state with the joints at the end of the solve; None for a request that was refused."""
     reason: int = 0
     """Bits of :class:`ssik_ros.tasks.constants.Reason`: why the solve ended."""
     iterations: int = 0
@@ -132,11 +135,11 @@ class TaskSetsResponse(NamedTuple):
     tasks: Sequence[TaskLeft] = ()
     """Remaining errors of each task."""
     limit_hits: Mapping[str, float] = {}
-    """For each joint at a limit, how far it would have gone beyond [rad or m]."""
+    """How far each joint that stopped at a limit would have passed it [rad or m]; negative at a lower limit."""
 
 
 class ConfigsResponse(NamedTuple):
-    """Configurations in which all tips meet their targets, nearest to the start first."""
+    """Configurations in which all tips of a task set meet their targets, nearest to the start first."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
@@ -155,7 +158,11 @@ class ConfigsResponse(NamedTuple):
 
 
 class LedPathResponse(NamedTuple):
-    """A joint path, as far as it could be followed."""
+    """
+    A joint path, or its part before the first point that was not reached.
+
+    This part is empty unless the request is ``partial``.
+    """
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

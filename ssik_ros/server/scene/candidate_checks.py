@@ -1,7 +1,8 @@
 """
-Check candidates of a search, which are postures that reach the pose: constraints first, then collisions.
+Check candidates of a search: constraints first, then collisions.
 
-:class:`CandidateChecks` has the checks of one request, and tells afterwards why candidates were refused.
+A candidate is a posture that reaches the pose. :class:`CandidateChecks` has the checks of one request, and tells
+afterwards why candidates were refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,11 @@ PairFinder = Callable[[FullState], Sequence[str] | None]
 
 
 class CandidateChecks:
-    """The checks of one request, called with candidates; keeps why the last candidates were refused."""
+    """
+    The checks of one request: called with a full state, it tells whether constraints hold and nothing collides.
+
+    It keeps the last violated constraint and the last two colliding bodies, for the cause and the text of a failure.
+    """
 
     def __init__(self, constraints: ConstraintCheck | None, colliding: PairFinder | None) -> None:
         """

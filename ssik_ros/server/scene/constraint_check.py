@@ -1,16 +1,16 @@
 """
 Constraints on a posture, as MoveIt means them: joints near values, points in volumes, links near orientations.
 
-**Problem.** Check for a full state whether it satisfies each constraint, and by how much it violates one.
+**Problem.** Check for a full state whether it satisfies each constraint, and how far it is from the middle of each.
 
-**Derivation.** A joint constraint bounds d = q - q0, wrapped to (-pi, pi] if the joint is continuous. A position
-constraint requires that the point p = T_frame_link o of a link lies in a region of the frame. An orientation constraint
-takes E = R_desired^T R_link and bounds three numbers of it. These are the angles (a, b, c) of E = Rx(a) Ry(b) Rz(c), or
-the components of its rotation vector.
+**Derivation.** A joint constraint bounds d = q - q0. For a continuous joint and the angle of a planar joint, d is
+wrapped to [-pi, pi]. A position constraint requires that the point p = T_frame_link o of a link lies in a region of the
+frame. An orientation constraint takes E = R_desired^T R_link and bounds three numbers of it. These are the angles (a,
+b, c) of E = Rx(a) Ry(b) Rz(c), or the components of its rotation vector.
 
 **Degenerate cases.** If cos b = 0, a and c rotate about one axis, and only their sum or difference is known. The
-constraint then holds if the whole rotation is within the tolerance of a, or within the tolerance of c. A frame that is
-a link moves with the posture.
+constraint then holds if b is within its tolerance, and the whole other rotation within the tolerance of a or of c. A
+frame that is a link moves with the posture.
 
 **References.** moveit_msgs/Constraints; see docs/reference/ros2.md.
 """
@@ -49,7 +49,12 @@ class ConstraintVerdict(NamedTuple):
 
     holds: bool
     distance: float
-    """Weighted distance from the middle of the constraint, as MoveIt reports it [rad or m]."""
+    """
+    Weight of the constraint times the distance from its middle, also if it holds.
+
+    The distance is from the value of a joint [rad or m], from the middle of the first solid of a region [m], or the sum
+    of the three angles of a rotation [rad].
+    """
     text: str
     """How the constraint is violated, and by how much; empty if it holds."""
 
@@ -58,7 +63,7 @@ _Test = Callable[[FullState], ConstraintVerdict]
 
 
 class ConstraintCheck:
-    """The constraints of one request about one robot, with all names looked up."""
+    """The constraints of one request about one robot, with all names looked up; its methods test full states."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Poses of named frames: links of the robot and the model frame are computed, other frames come from a callback."""
+"""Poses of named frames: :class:`FrameReader` computes poses of links, and asks a given function for other frames."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ Elsewhere = Callable[[str], PlacedFrame | str]
 
 
 class FrameReader:
-    """Computes poses of the frames of one robot; several threads may call it at once."""
+    """Computes poses of named frames in the root link or in the model frame; several threads may call it at once."""
 
     def __init__(self, robot: RobotModel, elsewhere: Elsewhere | None = None) -> None:
         """

@@ -1,7 +1,7 @@
 """
-Forward kinematics of a link or of an object that it carries: :class:`LedLink` for joint vectors of a group.
+Poses of the frame that a request leads to poses: a link, or an object that a link carries.
 
-:func:`tool_at_tip` returns the pose of such a link or object in a tip.
+:class:`LedLink` computes its pose from joint vectors of a group, :func:`tool_at_tip` its constant pose in a tip.
 """
 
 from ssik_ros.arrays import FloatArray
@@ -13,7 +13,7 @@ from ssik_ros.server.requests.refusals import Refusal
 
 
 class LedLink:
-    """Forward kinematics of the led frame: a link, or a frame that is fixed to it."""
+    """Forward kinematics of the frame that a request leads to poses: a link, or a carried object fixed to it."""
 
     def __init__(self, chain: ChainKinematics, tool: FloatArray | None = None) -> None:
         """

@@ -1,7 +1,7 @@
 """
-A robot among objects, which requests need in addition to a solver: :class:`PlanningScene`.
+:class:`PlanningScene` is a robot with the objects around it; every request about the robot reads it.
 
-It makes full states, computes poses of frames, knows the objects, and makes the checks of constraints and collisions.
+It makes full states, computes poses of frames, has the objects, and makes the checks of constraints and collisions.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -56,9 +56,9 @@ class _Places(NamedTuple):
     has_given: bool
     """Whether ``given`` has any index."""
     driven: tuple[tuple[int, int, float, float], ...]
-    """(index into the list, leader's variable, multiplier, offset) of followers whose leader is not given."""
+    """(index into the list, leader's variable, multiplier, offset) of followers that set their leader."""
     following: tuple[tuple[int, int], ...]
-    """(index into the list, own variable) of followers whose leaders are given too."""
+    """(index into the list, follower's variable) of other followers: the leader is given, or the multiplier is 0."""
     unknown: tuple[str, ...]
     """Names that are not variables of the robot."""
     moves_leaders: bool

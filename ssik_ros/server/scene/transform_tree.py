@@ -1,4 +1,4 @@
-"""Find the pose of a frame in published transforms: :class:`TransformTree` keeps the transforms of /tf."""
+"""Find the pose of a frame in published transforms: :class:`TransformTree` keeps all of /tf and /tf_static."""
 
 from collections import deque
 from collections.abc import Collection
@@ -16,7 +16,7 @@ MOST_FRAMES = 10_000
 
 
 class TransformTree:
-    """The latest pose of each frame in its parent; serves one thread."""
+    """Keeps the latest pose (4, 4) of each frame in its parent, and finds poses in other frames; serves one thread."""
 
     def __init__(self) -> None:
         """Start without transforms."""

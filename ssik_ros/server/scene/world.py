@@ -32,13 +32,15 @@ class PlacedFrame(NamedTuple):
 
 class Surroundings(NamedTuple):
     """
-    A snapshot of all objects: ``standing`` ones in the world, and objects that the robot carries. All are checked.
+    A snapshot of all objects: those in the world, and those that the robot carries. Collision checks use all of them.
 
     As long as no object changes, the world returns the same instance.
     """
 
     standing: tuple[WorldObject, ...] = ()
+    """Objects that no link carries; their poses are in the model frame."""
     carried: tuple[CarriedObject, ...] = ()
+    """Objects on links; their poses are in their links."""
 
     def find_frame(self, name: str) -> PlacedFrame | None:
         """

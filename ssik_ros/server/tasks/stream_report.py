@@ -18,7 +18,7 @@ _PASSIVE = (StreamCause.NO_TARGET, StreamCause.NO_STATE)
 
 
 class StreamReport(NamedTuple):
-    """Statistics since the last report."""
+    """Statistics of the cycles of a stream since the last report."""
 
     cycles: int
     """Number of cycles."""

@@ -1,8 +1,8 @@
 """
 Follow targets with task sets, cycle by cycle: :class:`TaskSetStream` returns one command and its status per cycle.
 
-Times are read from a monotonic clock, in seconds. The age of a target counts from its arrival; its stamp only decides
-which of two targets is newer.
+The caller gives the times, in seconds of a monotonic clock. The age of a target counts from its arrival; its stamp only
+decides which of two targets is newer.
 """
 
 from collections.abc import Sequence
@@ -88,9 +88,9 @@ class StreamStep(NamedTuple):
     is_new: bool
     """Whether this target arrived after the cycle before."""
     linear: float = math.nan
-    """Remaining position error [m]."""
+    """Largest remaining position error of all tips [m]; NaN if the status is HELD."""
     angular: float = math.nan
-    """Remaining orientation error [rad]."""
+    """Largest remaining orientation error of all tips [rad]; NaN if the status is HELD."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 A pool of environments of one robot with the task sets of one file.
 
 An environment has the joints, frames and task sets, and serves one thread. A request borrows an environment; idle ones
-are kept. Each loan starts in the state that the file defines, so that a response depends on its request only.
+are kept. At the start of each loan, frames are as in the file and joints at a given full state. So a response does not
+depend on earlier requests.
 """
 
 from collections.abc import Iterator, Sequence

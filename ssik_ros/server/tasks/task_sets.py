@@ -303,7 +303,11 @@ class TaskSets:
 
 
 class _Validation:
-    """Checks configurations of some joints, with all other joints in a given state; counts refusals."""
+    """
+    Called with values of some joints, tells whether they pass the checks of a request; counts refusals.
+
+    All other joints have their values of a given state and environment.
+    """
 
     def __init__(
         self,
