@@ -1,8 +1,9 @@
 """
 Solve any request to ``ssik_ros/Auto``: try several IK methods in turn, which share the timeout of the request.
 
-:class:`GeneralRequests` takes the methods and their order from :mod:`ssik_ros.solvers.auto.methods`. A faster path for
-plain requests, :mod:`ssik_ros.solvers.auto.plain_requests`, may run before: requests that it cannot solve come here.
+:class:`GeneralRequests` takes the methods and their order from :mod:`ssik_ros.solvers.auto.methods`. Without a closed
+form, a search that begins at joint limits comes last. A faster path for plain requests,
+:mod:`ssik_ros.solvers.auto.plain_requests`, may run before: requests that it cannot solve come here.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """
 Search for postures with nearly all joints on their limits, after an ordinary search has failed.
 
-An edge of the limits has all joints but one on a limit, a face all but two or three. A search seldom finds a solution
-there or next to them.
+On an edge of the limits, all joints but one are on a limit; on a face, all but two or three. A search seldom finds a
+solution on an edge or a face, or next to one.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """
 The IK solvers that ``ssik_ros/Auto`` uses for one group, and the order in which a request tries them.
 
-:class:`GroupMethods` has the closed form of the chain, Levenberg-Marquardt searches and PoseIK. Solvers that few
-requests need are created at their first use.
+:class:`GroupMethods` has the closed form of the chain, if any, Levenberg-Marquardt searches, PoseIK, and a search that
+begins at joint limits. Solvers that few requests need are created at their first use.
 """
 
 import functools
@@ -47,7 +47,7 @@ class GroupMethods:
     """
     The IK solvers for one group: closed form, Levenberg-Marquardt searches and PoseIK, with the order of their use.
 
-    Several threads may use them at once.
+    ``closed_form`` is None for a chain without a closed form. Several threads may use the solvers at once.
     """
 
     def __init__(

@@ -68,9 +68,9 @@ class ClosedForm(NamedTuple):
 
 class PlainRequests:
     """
-    The fast path for plain requests to one arm: one kernel call. Other requests go on to the general path.
+    The fast path for plain requests to one arm: one kernel call.
 
-    Several threads may call it at once.
+    Other requests, and those without a solution, go on to the general path. Several threads may call it at once.
     """
 
     def __init__(

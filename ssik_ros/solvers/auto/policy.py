@@ -1,20 +1,22 @@
 """
-Decide whether a closed form or a search solves a request; every part of the package takes this decision here.
+Decide whether a closed form or a search solves a request: :func:`choose` returns the methods in their order.
 
 =========================================  =======================================================================
 chain                                      methods for one solution, in the order in which they are tried
 =========================================  =======================================================================
 no closed form                             Levenberg-Marquardt, then PoseIK with more starts
-closed form at samples of one joint        Levenberg-Marquardt, closed form, Levenberg-Marquardt with other starts
+closed form that may miss branches         Levenberg-Marquardt, closed form, Levenberg-Marquardt with other starts
 slow complete closed form                  Levenberg-Marquardt, closed form
 fast complete closed form                  closed form (a near seed is followed first), Levenberg-Marquardt
 =========================================  =======================================================================
 
-A complete closed form finds every branch. It is fast if three axes of the arm are parallel or the wrist is spherical.
+A complete closed form finds every branch of a pose that is not singular. It is fast if three axes of the arm are
+parallel or the wrist is spherical. A closed form may miss branches if it samples a joint, if the axes fit its class
+only nearly, or if the arm has fewer than six joints.
 
-If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted
-without a complete closed form, or if a parameter is given that only PoseIK has, PoseIK solves. If joints are locked,
-Levenberg-Marquardt replaces a complete closed form. The tolerance of a request does not influence the decision.
+If several solutions are wanted, any closed form comes first. If the nearest one is wanted, only a complete closed form
+comes first; without it, PoseIK solves. PoseIK also solves if a parameter is given that only PoseIK has. If joints are
+locked, Levenberg-Marquardt replaces a complete closed form. The tolerance of a request does not influence the decision.
 """
 
 from collections.abc import Callable, Mapping

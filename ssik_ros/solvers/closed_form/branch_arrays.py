@@ -50,7 +50,8 @@ class BranchArrays:
     """
     Result and scratch arrays of one running search for a chain of ``n`` joints.
 
-    After a search, ``rows`` has the branches and ``counters`` the counts of candidates.
+    A search returns its number of branches: so many first rows of ``rows`` have the branches. ``counters`` begins with
+    the counts of candidates; the rest of it, and ``work``, are scratch.
     """
 
     __slots__ = (
@@ -68,7 +69,7 @@ class BranchArrays:
         self._n, self._plan_size = n, int(plan_layout.plan_size(n))
         self.capacity = capacity
         self.rows = np.empty((capacity, n + 3))
-        """(capacity, n + 3) joint values of each branch, then its errors."""
+        """(capacity, n + 3) joint values, position [m] and rotation [rad] error, Frobenius norm of FK - T."""
         self.counters = np.zeros(search.COUNTERS + capacity, dtype=np.int64)
         self.work = np.empty(search.work_size(n, capacity))
         self._elimination: tuple[FloatArray, FloatArray, NDArray[np.int32]] | None = None

@@ -1,8 +1,8 @@
 """
 Request and result of a search for all branches (IK solutions) of a pose by closed form.
 
-:class:`BranchRequest` has the options, :class:`Branches` the result. Functions find the cause of an empty result, and
-add a branch to a result.
+:class:`BranchRequest` has the options, :class:`Branches` the result. Functions tell whether a result has a branch, find
+the cause of an empty result, and add a branch to a result.
 
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
@@ -47,7 +47,7 @@ class BranchRequest(NamedTuple):
     tool: FloatArray | None = None
     """(4, 4) pose of the tool in the tip frame. If given, the requested pose is the pose of the tool."""
     held: int | None = None
-    """Index of the joint to hold in a chain of seven joints."""
+    """Index of the joint to hold in a chain of seven joints; None for the joint of the arm's plan."""
     held_values: FloatArray | None = None
     """Values of the held joint to try [rad or m]; None spreads values over its limits, with the seed's value first."""
     samples: int | None = None
@@ -88,7 +88,8 @@ class Branches(NamedTuple):
     """
     Branches of one pose, and counts of its candidates: found, certified, different and outside the limits.
 
-    The branches are sorted, best first, if the request has a seed. Without a seed their order is open.
+    Flags say whether the pose is proved unreachable, and whether more branches may exist. The branches are sorted, best
+    first, if the request has a seed. Without a seed their order is open.
     """
 
     q: FloatArray
@@ -106,7 +107,7 @@ class Branches(NamedTuple):
     samples: int
     """Tried values of the held joint: 1 if no joint is held, 0 if a proof excluded the pose before the first value."""
     starts: int = 0
-    """Number of descents of the posture search; 0 if a value of the held joint met the pose."""
+    """Number of descents of slower searches; 0 if they did not run."""
     is_too_far: bool = False
     """True if the pose is proved to be out of reach, by the reach hull of the arm or by the length of its links."""
     is_doubtful: bool = False

@@ -1,4 +1,8 @@
-"""Count the branches within limits of many poses of one arm, without computing the branches."""
+"""
+Count the branches within limits of many poses of one arm; for most arms of six joints, without computing the branches.
+
+For other arms, and at singular poses, the branches are computed.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple

@@ -1,5 +1,5 @@
 """
-Branches of difficult poses: singular ones, and those where no value of the held joint has a branch within the limits.
+Branches of difficult poses: singular ones, and those where no tried value of the held joint has a branch within limits.
 
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """

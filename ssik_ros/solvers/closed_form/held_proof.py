@@ -1,9 +1,9 @@
 """
 Decide whether an arm of seven joints reaches a pose within its limits: by a posture, or by a proof that none exists.
 
-:class:`HeldDecision` decides for many poses. :class:`AbsenceCauses` tells why searches found no posture. Sampling the
-held joint proves nothing; these proofs hold for all its values. They are in
-:mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
+:class:`HeldDecision` decides for many poses; some stay undecided. :class:`AbsenceCauses` tells why searches of any arm
+found no posture. Samples of the held joint cannot prove that no posture exists; these proofs hold for all its values.
+They are in :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
 """
 
 import dataclasses
@@ -48,14 +48,14 @@ class Decisions(NamedTuple):
     branches: IntArray
     """(m,) number of branches within limits in the first batch of held values that has any; 0 if none was found."""
     cells: IntArray
-    """(m,) number of examined cells, which are intervals of the held joint's range."""
+    """(m,) number of examined cells: parts of the held joint's range, or of the ranges of this and another joint."""
 
 
 class HeldDecision:
     """
     Decides for poses of an arm with seven joints whether a posture within the limits exists; some stay undecided.
 
-    Several threads may call one instance at once.
+    If ``finds_postures`` is False, only the absence of a posture is decided. Several threads may call one instance.
     """
 
     def __init__(self, arm: AnalyticArm, constants: hr.HeldArm, most: int = MOST_CELLS) -> None:
@@ -127,7 +127,7 @@ class HeldDecision:
 
 class AbsenceCauses:
     """
-    Gives for many poses the cause why a search found no posture within the limits.
+    Gives for many poses the cause why a search found no branch within the limits: LIMITS, UNREACHABLE or NOT_FOUND.
 
     Several threads may call one instance at once.
     """

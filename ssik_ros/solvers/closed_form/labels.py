@@ -4,7 +4,8 @@ Name the branch of a posture by the signs of the factors of the Jacobian's deter
 For some classes the determinant is a product. Each factor vanishes where one subproblem has a double solution, and its
 sign tells the two solutions apart. A sign changes only at a singularity. So it depends on the posture only, not on
 pose, seed or order, and small motions keep it. If several branches share the signs, or the class has no such factors,
-the text ends with a number. The number follows the order of the joint angles, and small motions may change it.
+the text has a number. The number follows the order of the joint angles, and small motions may change it. If a joint is
+held, the text ends with its value.
 
 Notation: c is the point where the axes of the wrist meet, a_i the direction of axis i, p_i a point on it. If the rule
 holds for the reversed chain, wrist and shoulder change places in the formulas.
@@ -32,7 +33,11 @@ SORTING_STEP = 1e-6
 
 
 class BranchLabel(NamedTuple):
-    """Three signs: +1, -1, or 0 at a singularity and for a choice that the class does not have."""
+    """
+    Signs of the factors of det J for shoulder, elbow and wrist, which name the branch of a posture.
+
+    Each is +1, -1, or 0 at a singularity and for a factor that the class does not have.
+    """
 
     shoulder: int
     elbow: int
@@ -54,7 +59,7 @@ class Lines(NamedTuple):
     directions: FloatArray
     """(k, m, 3) unit directions."""
     points: FloatArray
-    """(k, m, 3) a point on each axis, moving with the chain [m]."""
+    """(k, m, 3) a point on each axis, moving with the chain [m]; both are in the base frame."""
     slides: frozenset[int] = frozenset()
     """Indices of the prismatic joints."""
 

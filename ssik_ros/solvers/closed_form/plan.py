@@ -1,8 +1,8 @@
 """
 Choose the closed form of a chain and its held joint, and pack them for the kernel: the plan of the chain.
 
-Before a plan is accepted, it must solve the poses of some postures and find these postures again. So a degenerate arm,
-which fits a rule but not its mathematics, goes on to the next rule.
+Before a plan is accepted, it must solve the poses of 12 postures and find these postures again; 10 of them if the axes
+fit the class only nearly. So a degenerate arm, which fits a rule but not its mathematics, goes on to the next rule.
 """
 
 from collections.abc import Iterable, Iterator
@@ -64,8 +64,8 @@ class AnalyticPlan:
     """
     The closed form chosen for a chain: the name of its class, the held joint, and the constants for the kernel.
 
-    ``reason`` is a text with the conditions that the axes meet. ``ints`` has the number of joints, the class, the held
-    joint and the free joints, see :func:`_pack_ints`.
+    :func:`make_plan` makes it. ``reason`` is a text with the conditions that the axes meet. ``ints`` has the number of
+    joints, the class, the held joint, the free joints and marks of the class, see :func:`_pack_ints`.
     """
 
     chain: SerialChain

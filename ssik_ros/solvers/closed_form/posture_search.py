@@ -1,20 +1,22 @@
 """
-Search one posture of a redundant arm, for poses that no sampled value of the held joint has met.
+Search postures of an arm by descents of all joints: for poses that no sampled value of the held joint has met.
 
 Near singular postures the values of the held joint that reach a pose may fill so small an interval that every sample
-misses it. The search therefore moves all joints at once:
+misses it. The search therefore moves all joints at once. It also serves singular poses of arms without a held joint.
 
-1. Descents within the limits start at the seed, then at spread starts.
+1. Descents start at the seed, then at spread starts. They stay within the limits, if these are to be kept.
 2. From each posture near the pose, a patient descent goes on to the pose itself. It takes many steps, because steps
    near a singular posture gain little.
-3. If all patient descents stop short, the pose is at the edge of reach, where descents stop in narrow valleys. The
-   posture on the edge is then computed by :mod:`ssik_ros.kernels.closed_form.singular.reach_edge`.
+3. If all patient descents stop just short, the pose may be at the edge of reach, where descents stop in narrow valleys.
+   Next to their ends, postures on the edge are then computed by
+   :mod:`ssik_ros.kernels.closed_form.singular.reach_edge`, and patient descents begin there.
 
 The descents compare metres with radians. So an arm of unusual size is searched in another unit of length, in which its
 length is 1.
 
-A returned posture meets the tolerance of branches. An empty result proves nothing, unless the length of the links or
-the reach hulls exclude the pose.
+A posture of :meth:`PostureSearch.find` meets the tolerance of its goal; postures of :meth:`PostureSearch.find_several`
+may miss the pose by 3e-5. An empty result proves nothing, unless the length of the links or the reach hulls exclude the
+pose.
 """
 
 from collections.abc import Iterator, Sequence
@@ -94,7 +96,11 @@ class KeptLimits(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """A demand on postures: they reach a pose, within limits, and the nearest to a seed come first."""
+    """
+    A demand on postures: they reach a pose within a tolerance and, if these are kept, within limits.
+
+    The seed is the first start of a search, and settled postures are sorted by their distance from it.
+    """
 
     pose: FloatArray
     """(4, 4) pose of the tip in the base."""
@@ -102,7 +108,7 @@ class Goal(NamedTuple):
     tolerance: float
     """Largest Frobenius norm of FK - T of an accepted posture."""
     seed: FloatArray | None = None
-    """(n,) the first start, and the reference of the order; None lets a search choose."""
+    """(n,) seed [rad or m]; None lets a search choose its first start and leaves the order open."""
     metric: int = ranking.SUM_OF_SQUARES
     """Distance from the seed, as for :func:`ranking.distance`."""
 
@@ -242,7 +248,7 @@ class PostureSearch:
 
 
 class _Run:
-    """The search of :class:`PostureSearch` for one pose; lengths are in the unit that the owner uses."""
+    """The search of a :class:`PostureSearch` for one pose; lengths are in the unit of this posture search."""
 
     def __init__(
         self, owner: PostureSearch, arrays: tuple[SearchArrays, SearchArrays], goal: Goal

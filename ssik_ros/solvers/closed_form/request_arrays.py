@@ -41,9 +41,9 @@ MOST_OPTIONS = 64
 
 class RequestArrays:
     """
-    The plans of one chain, one for each held joint, and the conversion of requests to kernel arrays.
+    The plans of one chain, one for each joint that requests hold, and the conversion of requests to kernel arrays.
 
-    Several threads may use one instance at once.
+    ``plan`` is the default plan; others are made when they are first asked for. Several threads may use one instance.
     """
 
     def __init__(

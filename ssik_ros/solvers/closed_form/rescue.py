@@ -27,14 +27,14 @@ _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
 class Rescued(NamedTuple):
-    """Solutions that the rescue found within the limits, with counts of tried candidates and of solutions outside."""
+    """Solutions that the rescue found within the limits, with counts of tried candidates and of refinements outside."""
 
     rows: FloatArray
     """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.branch_request.Branches`."""
     tried: int
     """Number of candidates that were iterated on."""
     outside: int
-    """Number of solutions that reach the target outside the limits."""
+    """Number of refinements that reach the target outside the limits; one posture may count several times."""
 
 
 def rescue(

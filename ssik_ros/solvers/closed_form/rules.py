@@ -1,9 +1,9 @@
 """
-Ordered table of the rules that choose the closed form of a chain, from the cheapest class to the most general.
+Table of the rules that choose the closed form of a chain, in the order in which they are tried.
 
 Each rule looks at the axes of six joints, first on the chain, then on the reversed chain. Rules for prismatic joints
 accept fewer joints, too. A chain of seven joints is a chain of six with one joint held. Then a rule must hold at every
-value of the held joint; :mod:`ssik_ros.solvers.closed_form.plan` checks this.
+value of the held joint; :mod:`ssik_ros.solvers.closed_form.plan` checks this at four values.
 """
 
 from collections.abc import Callable

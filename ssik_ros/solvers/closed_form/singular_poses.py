@@ -5,12 +5,11 @@ At a singular pose the closed form may miss a curve of postures that passes insi
 points outside. Or rounding may lose roots. Three sources of candidates make up for it:
 
 1. The branches of the closed form, regardless of limits.
-2. Descents within the limits that start at these branches, moved inside the limits.
-3. Descents within the limits from spread starts; if none reaches the pose, one from a posture with nearly all joints on
-   limits.
+2. Descents within the limits that start at these branches, moved inside the limits, and at spread starts.
+3. If these give no posture within the limits: a posture refined from one with nearly all joints on limits.
 
 :mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
-one point of each curve. This is the point within the limits that is nearest to the seed.
+one point of each curve. With a seed, this is the point within the limits that is nearest to the seed.
 """
 
 import math
@@ -53,7 +52,7 @@ class Settled(NamedTuple):
     """(k, n + 2) unit tangent of the curve of postures through each posture, then the lengths of the curve within the
     limits against the tangent and along it [rad]; zeros for isolated postures."""
     outside: int
-    """Number of other postures; all of them are outside the limits."""
+    """Number of other postures: outside the limits, or off the pose by more than the tolerance."""
     starts: int
     """Number of descents."""
 

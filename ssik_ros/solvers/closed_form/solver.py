@@ -47,7 +47,7 @@ SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 
 
 class AnalyticSolver:
-    """The IK solver ``ssik_ros/Analytic`` for one group, by the closed form of its chain; several threads may call it."""
+    """The IK solver ``ssik_ros/Analytic`` for a group, by the closed form of its chain; several threads may call it."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 """
-List all windings of branches: postures that differ from a branch by whole turns of joints.
+List all windings of branches: postures within the limits that differ from a branch by whole turns of joints.
 
 The kernel is :mod:`ssik_ros.kernels.closed_form.certification.windings`.
 """
@@ -19,7 +19,7 @@ MOST_WINDINGS = 1_000_000
 
 
 class Windings(NamedTuple):
-    """Postures that differ from branches by whole turns of joints, best first if a seed is given."""
+    """Branches, and postures within the limits that differ from them by whole turns of joints; sorted with a seed."""
 
     q: FloatArray
     """(k, n) joint values [rad or m]."""
