@@ -1,8 +1,8 @@
 """
 Find the planning groups in the content of a kinematics.yaml, and list the keys in such files that other solvers use.
 
-Two layouts are supported: groups are at the root, or below a node name (or ``/**``), ``ros__parameters`` and
-``robot_description_kinematics``.
+Groups may be at the root, or below ``robot_description_kinematics``. This key may be at the root, or below a node name
+(or ``/**``) and ``ros__parameters``.
 """
 
 from collections.abc import Mapping

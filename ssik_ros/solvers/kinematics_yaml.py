@@ -1,9 +1,9 @@
 """
 Read a kinematics.yaml: the solver of each group, its parameters, and the line of each value.
 
-Both layouts are supported: groups at the root, and groups below a node name (or ``/**``),
-``ros__parameters`` and ``robot_description_kinematics``. A key that resembles one of our keys is an error. All other
-unused keys are named once in a warning.
+Groups may be at the root, or below a node name (or ``/**``), ``ros__parameters`` and ``robot_description_kinematics``;
+see :mod:`ssik_ros.solvers.kinematics_layout`. A key that looks like a misspelt key of ours is an error. All other
+unused keys of a group are named in one warning.
 """
 
 from collections.abc import Iterable, Mapping

@@ -47,7 +47,7 @@ class GroupMethods:
     """
     The IK solvers for one group: closed form, Levenberg-Marquardt searches and PoseIK, with the order of their use.
 
-    ``closed_form`` is None for a chain without a closed form. Several threads may use the solvers at once.
+    A chain without a closed form has None as ``closed_form``. Several threads may use the solvers at once.
     """
 
     def __init__(

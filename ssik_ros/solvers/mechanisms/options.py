@@ -24,7 +24,7 @@ REMOVED = ('translation_step', 'rotation_step')
 @dataclass(frozen=True)
 class ClosedChainOptions:
     """
-    Options of one closed-chain solve: method, budgets, damping, tolerances, weights and secondary objective.
+    Options of one closed-chain solve: method, budgets, damping, tolerances, weights, objectives and restarts.
 
     The defaults are for :class:`ssik_ros.mechanisms.solver.Solver`; :meth:`compatible` returns the defaults of
     closed-chain-ik-js.
@@ -37,7 +37,7 @@ class ClosedChainOptions:
     max_time: float = math.inf
     """Longest time of one chain's solve, restarts included [s]."""
     stall_threshold: float = 1e-9
-    """A step that moves no degree of freedom by more than this ends the solve [m or rad]."""
+    """A step that moves no degree of freedom by more than this ends the run of steps as a stall [m or rad]."""
     diverge_threshold: float = 0.01
     """Largest growth of the error above its last good value (dls, svd) [m + rad]."""
     damping_factor: float = 0.001

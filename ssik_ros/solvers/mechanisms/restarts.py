@@ -19,13 +19,15 @@ class Attempts(NamedTuple):
     """
     Result of a solve with restarts: status code, numbers of the best start, and counts of restarts and iterations.
 
-    ``status`` is a code of :mod:`ssik_ros.kernels.mechanisms.layout`, such as CONVERGED or TIMEOUT.
+    ``status`` is a code of :mod:`ssik_ros.kernels.mechanisms.layout`, such as CONVERGED or TIMEOUT. ``snapshot`` is
+    read by :meth:`ChainProgram.number`.
     """
 
     status: int
     snapshot: bytes
-    """Snapshot of the start that led to the returned state."""
+    """Numbers of the best start: the one that converged, else the one with the smallest cost."""
     restarts: int
+    """Number of starts from random values."""
     iterations: int
     """Number of iterations of all starts."""
 

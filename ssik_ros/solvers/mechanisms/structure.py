@@ -1,8 +1,9 @@
 """
-Split a mechanism into independent chains, and order the variables of a chain for elimination.
+Split a mechanism into independent chains, and order the variables of a chain for the factors of its normal matrix.
 
-A chain is a set of joints that are solved together. A closure contributes the joints between itself and the root, and
-the joints between the closed link and the root. Closures that share a joint belong to one chain (union-find).
+A chain is a set of joints that are solved together. A closure contributes the joints between itself and the root, the
+joints between the closed link and the root, and the leaders that these joints follow. Closures that share a joint
+belong to one chain (union-find).
 """
 
 from collections.abc import Iterable
@@ -40,13 +41,13 @@ class Shape:
     kinds: tuple[str, ...]
     names: tuple[str, ...]
     parents: tuple[int, ...]
-    """Parent of each frame, -1 for roots; parents come before their children."""
+    """Index of the parent of each frame, -1 for roots; parents come before their children."""
     dof: tuple[tuple[int, ...], ...]
     """Free degrees of freedom of joints, ascending; locked rows of goals."""
     balls: tuple[bool, ...]
     """True for joints whose three rotations are one ball rotation."""
     closes: tuple[int, ...]
-    """The link that a joint or goal closes onto, or -1."""
+    """Index of the link that a joint or goal closes onto; -1 for none."""
     world: tuple[bool, ...]
     """True for goals that are measured along the axes of the world."""
     followers: dict[tuple[int, int], FollowerDof] = field(default_factory=dict)
@@ -89,9 +90,9 @@ class Shape:
 
 class ChainRows(NamedTuple):
     """
-    One independent chain of a mechanism, as indices of frames.
+    One independent chain of a mechanism, as indices of frames in the :class:`Shape`.
 
-    ``joints`` are its joints; ``closures`` are the joints and goals that close onto links.
+    ``joints`` are its joints and goals, ascending; ``closures`` are those among them that close onto links.
     """
 
     joints: tuple[int, ...]

@@ -25,15 +25,16 @@ class _Motion(NamedTuple):
     One node of the motion tree: a single degree of freedom of a joint, or the rotation of a ball joint.
 
     ``kind`` is the degree of freedom, 0 to 5 for X, Y, Z, EX, EY, EZ, or ``layout.BALL``. ``parent`` is the index of
-    the node before it, -1 for the world. ``segment`` lists the frames whose fixed poses lie between the two nodes. The
-    value is multiplier * unknown + offset.
+    the node before it, -1 for the world. ``frame`` is the joint. ``segment`` lists the frames whose fixed poses lie
+    between the two nodes; for the first motion of a joint, the joint's frame is the last of them. The value is
+    multiplier * unknown + offset.
     """
 
     kind: int
     parent: int
     frame: int
     key: tuple[int, int]
-    """Frame and degree of freedom of its variable."""
+    """Frame and degree of freedom of its unknown; for a follower, of its leader."""
     segment: list[int]
     multiplier: float
     offset: float
@@ -44,8 +45,8 @@ class MechanismTables:
     The packed tables of one chain, and the order of its unknowns in the kernel.
 
     ``keys`` lists the unknowns as (frame, degree of freedom) in natural order, ``variables`` their names. ``place`` has
-    the kernel's index of each, and ``states`` its first index in the state vector. ``columns`` has the kernel's indices
-    of the unknowns of each closure.
+    the kernel's index of each. ``states`` maps each key to its first index in the state vector. ``columns`` has the
+    kernel's indices of the unknowns of each closure.
     """
 
     def __init__(self, shape: Shape, chain: ChainRows) -> None:

@@ -1,8 +1,8 @@
 """
 Parameters of solvers: a schema that checks values and makes a solver's options of them.
 
-Values may be nested or have dotted names. Errors are a wrong type, a value out of range, a misspelt name, and an alias
-that contradicts the name. Each error says where the value was written.
+Values may be nested or have dotted names. Errors are a wrong type, a value out of range, an unknown name, a missing
+value without a default, and an alias that contradicts the name. An error names file and line if they are given.
 """
 
 from collections.abc import Iterator, Mapping

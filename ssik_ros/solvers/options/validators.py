@@ -1,5 +1,5 @@
 """
-Validators of generate_parameter_library, with the same error texts.
+The validators of generate_parameter_library, with similar error texts.
 
 A validator is a name with arguments, such as ``bounds<>: [0.0, 1.0]`` in a parameter file. NaN fails every comparison.
 """

@@ -1,7 +1,8 @@
 """
-Solve many targets of one request: with several threads for the first 0.03 s, then with one thread.
+Solve many targets of one request: with up to four threads for the first 0.03 s, then with one thread.
 
-The one thread waits for a free search slot before each block of targets, so that other requests get their turn.
+After this time, the thread waits up to 0.05 s for a free search slot before each block of 32 targets, so that other
+requests get their turn. Fewer than 64 targets are solved by one thread.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,7 +73,11 @@ class BatchSolver(Protocol):
 
 
 class BatchWork:
-    """The share of one thread in a batch: an iterator over the targets that the thread solves, each with the time left."""
+    """
+    The share of one thread in a batch: an iterator over the targets that the thread solves, each with the time left.
+
+    :meth:`put` stores the solution of a target in the result that all threads share.
+    """
 
     def __init__(self, result: BatchResult, blocks: Iterator[range], stop: float, last: float):
         """

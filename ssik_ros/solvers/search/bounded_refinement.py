@@ -1,8 +1,8 @@
 """
 Refine postures that nearly reach a pose, with all joints within their limits.
 
-Descents end short of solutions that are singular, or that have nearly all joints on limits. A refinement reaches such
-solutions. It begins at the ends of descents, and on edges and faces of the limits, see
+Descents end short of solutions that are singular, or that have nearly all joints on limits. A refinement often reaches
+such solutions. It begins at the ends of descents, and on edges and faces of the limits, see
 :mod:`ssik_ros.kernels.closed_form.singular.bounded_refinement` and
 :mod:`ssik_ros.kernels.closed_form.singular.limit_edges`.
 

@@ -114,13 +114,13 @@ class SearchSettings:
     kp: float = 0.0
     """Weight of being near ``posture``."""
     ps: float = 0.0
-    """Smallest allowed distance of a joint from a limit [rad or m]."""
+    """Distance from a limit at which the push away from it has the weight ``kq`` [rad or m]; less than ``pi``."""
     pi: float | tuple[float, ...] = 0.3
     """Distance below which a limit has influence: one number or (n,) [rad or m]."""
     posture: tuple[float, ...] | None = None
     """(n,) preferred configuration; None means the default seed."""
     sample_range: tuple[float, float] | None = None
-    """Range that joints without limits are drawn from [rad or m]."""
+    """Range that replaces infinite limits if starts are drawn [rad or m]."""
     hold: tuple[tuple[str, float], ...] = ()
     """Name and value of each joint that is held [rad or m]."""
     gives_up: bool = True

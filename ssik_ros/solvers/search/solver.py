@@ -1,5 +1,5 @@
 """
-Iterative IK solver for one group, which starts again from other states until it finds a solution.
+Iterative IK solver for one group: it starts again from other states until it has a solution or its budget ends.
 
 :class:`SearchSolver` converts requests to kernel arrays, and the kernel's counters to results with causes. The
 mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. PoseIK, Newton-Raphson, Gauss-Newton and
@@ -57,9 +57,10 @@ class Run(NamedTuple):
     arrays: SearchArrays
     out: FloatArray
     """
-    (k + 1, width) solutions, and the present candidate in the last row; k is max_solutions, or the starts and one.
+    (k + 1, width) solutions, and the present candidate in the last row; k is ``max_solutions`` of the request.
 
-    A row has the state (nq,), the errors of each tip, the norm of all errors, and the squared distance from the seed.
+    If several solutions are wanted, k is at most the number of starts plus one. A row has the state (nq,), the errors
+    of each tip, the norm of all errors, and the squared distance from the seed.
     """
     request: SolveRequest
 

@@ -1,4 +1,8 @@
-"""Prove that the curves found for a pose are all curves on which the held joint moves, or say why the proof fails."""
+"""
+Prove that the curves found for a pose are complete, or say why the proof fails.
+
+Complete means that no curve is missing on which the held joint moves by more than the resolution.
+"""
 
 import itertools
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """
 One curve of a self-motion: all its postures reach one pose. It gives postures by arc length, and both ends.
 
-A curve is stored as knots. A knot has a posture, the unit tangent of the curve, and the arc length from the start. A
-code says whether and why the curve ends there.
+A curve is stored as knots. A knot has a posture, the unit tangent of the curve, the arc length from the start, and the
+least pivot of the Jacobian. A code says whether and why the curve ends there.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
 
 
 class CurveEnd(NamedTuple):
-    """One end of a curve: the reason why the curve ends there, and the joint at its limit or the curves that continue."""
+    """One end of a curve: the reason why it ends there, and the joint at its limit or the curves that continue."""
 
     kind: EndKind
     joint: str = ''
@@ -82,7 +82,7 @@ class CurvePoint(NamedTuple):
     q: FloatArray
     """(dof,) joint values [rad or m]."""
     curve: int
-    """Index of the curve."""
+    """Index of the curve among the curves of the pose."""
     s: float
     """Arc length from the start of the curve [rad]."""
     value: float
@@ -90,12 +90,17 @@ class CurvePoint(NamedTuple):
 
 
 class TracedPose(NamedTuple):
-    """Data that all curves of one pose share: plan and limits of seven joints, the target pose, and the tolerance."""
+    """
+    Data that all curves of one pose share: plan and limits of seven joints, the target pose, and the tolerance.
+
+    Joints are added at the end of an arm with fewer than seven: a spin about the tool's axis, or joints that do not
+    move along a curve.
+    """
 
     plan: AnalyticPlan
-    """Plan of seven joints; for an arm of six joints, the last one is a spin about the tool's axis."""
+    """Plan of the seven joints."""
     dof: int
-    """Number of joints of the arm: 7, or 6 with a spin."""
+    """Number of joints of the arm, without the added ones; results show only these."""
     reals: FloatArray
     """Numbers of the plan, with the limits and the tool of the request."""
     target: FloatArray

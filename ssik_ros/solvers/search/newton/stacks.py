@@ -1,4 +1,4 @@
-"""Solve stacks of poses by few kernel calls: independent poses with several threads, or the poses of a path in order."""
+"""Solve stacks of poses by few kernel calls: independent poses by several threads, or the poses of a path in order."""
 
 from concurrent.futures import ThreadPoolExecutor
 import math

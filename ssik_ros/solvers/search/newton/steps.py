@@ -29,8 +29,9 @@ class Bounds(NamedTuple):
     """
     How far joints may move in one cycle: cycle time, velocity and acceleration limits, and largest step.
 
-    The fields are the arguments of :meth:`Tracker.bound`; None sets no bound. ``dt`` is in seconds, ``max_step`` in rad
-    or m. The limits and the step are one number or (n,).
+    The fields are the arguments of :meth:`Tracker.bound`; None sets no bound. ``dt`` is in seconds and needed with the
+    limits, which are in rad/s or m/s, and in rad/s^2 or m/s^2. ``max_step`` is in rad or m. The limits and the step are
+    one number for all joints or (n,).
     """
 
     dt: float | None = None
@@ -54,16 +55,16 @@ class Start(NamedTuple):
 
 
 class JointMotion(NamedTuple):
-    """Motion of the joints in one cycle: velocities, part of the error removed, condition number, and stopped joints."""
+    """Motion of joints in one cycle: velocities, part of the error removed, condition number, and stopped joints."""
 
     velocity: FloatArray
-    """(n,) at the end [rad/s or m/s]; NaN without a dt."""
+    """(n,) motion of the cycle divided by its time [rad/s or m/s]; NaN without a ``dt``."""
     scale: float
-    """Part of the error that the step removes."""
+    """Part of the error that the step removes, 0 to 1."""
     condition: float
     """Condition number of the Jacobian at the end; infinite at a singular posture."""
     stopped_by: tuple[StoppedBy, ...]
-    """The bound that stopped each joint."""
+    """(n,) the bound that stopped each joint."""
 
 
 class Step(NamedTuple):

@@ -41,18 +41,19 @@ MOST_VARIABLES = 64
 
 
 class StoppedBy(IntEnum):
-    """The bound that keeps a joint from moving further in a cycle: its position limit, velocity or acceleration."""
+    """The bound that keeps a joint from moving further in a cycle: on its position, velocity or acceleration."""
 
     NOTHING = int(tracking.BY_NOTHING)
     LIMIT = int(tracking.BY_LIMIT)
     """It is on a position limit."""
     VELOCITY = int(tracking.BY_VELOCITY)
+    """It moved by its velocity limit, or by the largest step."""
     ACCELERATION = int(tracking.BY_ACCELERATION)
     """It could not change its velocity further, or it brakes for a position limit."""
 
 
 class TrackStatus(IntEnum):
-    """Outcome of one cycle: target reached (OK), nearer (LIMITED), or no motion (HELD)."""
+    """Outcome of one cycle: target reached (OK), nearer (LIMITED), or neither (HELD)."""
 
     OK = 0
     """The arm is at the target, within tolerance."""
@@ -68,8 +69,8 @@ class Tracker:
     """
     Moves an arm towards a target by one step in each control cycle, and keeps the state of the arm.
 
-    :meth:`track` allocates nothing, and :attr:`q` is a view of a buffer that the next call overwrites. One tracker
-    serves one thread.
+    The state is the joint values :attr:`q`, a view that the next call overwrites, and the motion of the last cycle. For
+    targets as arrays (4, 4) or (t, 4, 4), :meth:`track` makes no new arrays. One tracker serves one thread.
     """
 
     def __init__(

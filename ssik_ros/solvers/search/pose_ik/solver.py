@@ -3,7 +3,7 @@ The solver ``ssik_ros/PoseIK``: damped least squares from a deterministic sequen
 
 :class:`PoseIkSolver` is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more
 than 8 starts runs in slices. Before each slice but the first it waits for a free search slot, so that other requests
-get their turn.
+get their turn. With ``solve_mode`` ``optimize_distance``, all starts are in one slice.
 """
 
 import time
