@@ -19,21 +19,22 @@ class Refusal(IntEnum):
 
     NONE = 0
     UNKNOWN_GROUP = 1
+    """No such planning group, or no such task set."""
     BAD_STATE = 2
-    """The state names unknown joints, or has values that are missing or not finite."""
+    """The state names unknown joints, has missing, infinite or too large values, or carries an invalid object."""
     GOAL_COUNT = 3
     """The number of poses is not the number of links, or not one that the request may have; or no link is named."""
     UNKNOWN_FRAME = 4
     UNKNOWN_LINK = 5
-    """No such link, not rigid with a tip of the group, or two poses for one tip."""
+    """No such link, tip or target; a link that is not rigid with a tip of the group; or two poses for one tip."""
     BAD_TARGET = 6
     """A pose that is not finite, is not rigid or is too far away, or another goal that cannot be served."""
     NO_SOLVER = 7
-    """The group exists, but no solver could be made for it."""
+    """The group exists, but no solver could be made for it, or none for this kind of request."""
     NO_COLLISION_CHECK = 8
     """Collisions are to be avoided, but there is nothing to check them with."""
     CONSTRAINTS = 9
-    """Constraints of a kind that is not honoured."""
+    """Constraints of a kind that is not honoured, with an unknown name, or with an invalid number."""
     NOT_SEARCHABLE = 10
     """The search needs random starts, but a joint without finite limits has no range to draw them from."""
     FAULT = 11

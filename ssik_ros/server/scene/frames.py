@@ -101,7 +101,10 @@ class FrameReader:
 
     def model_in_link(self, link: str, state: FullState) -> FloatArray:
         """
-        Return the pose (4, 4) of the model frame in a link; the object ``AT_MODEL_FRAME`` if both are the same.
+        Return the pose (4, 4) of the model frame in a link.
+
+        It is the object ``AT_MODEL_FRAME`` for a fixed link at the root link, as long as the root link is at the model
+        frame.
 
         :param link: the link's name.
         :param state: positions of all joints, and the pose of the root link.

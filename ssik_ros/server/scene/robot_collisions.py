@@ -1,4 +1,4 @@
-"""Collision checks of one robot; the checker is made once and shared by all threads."""
+"""Collision checks of one robot with itself and with objects; the geometry is read once, for all threads."""
 
 import contextlib
 import logging
@@ -18,7 +18,11 @@ _LOGGER = logging.getLogger('ssik_ros.server')
 
 
 class RobotCollisions:
-    """Checks states of a robot for collisions; the checker is made in the warm-up, or else at the first check."""
+    """
+    Checks states of a robot for collisions with itself and with objects; several threads may call it at once.
+
+    The geometry is read in the warm-up, or else at the first check.
+    """
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
         """

@@ -1,5 +1,5 @@
 """
-Find the postures of singular and nearly singular poses, for which the closed form is in doubt.
+Search the postures of singular and nearly singular poses, for which the closed form is in doubt; others may exist.
 
 At a singular pose the closed form may miss a curve of postures that passes inside the limits, and return one of its
 points outside. Or rounding may lose roots. Three sources of candidates make up for it:
@@ -58,7 +58,7 @@ class Settled(NamedTuple):
 
 
 class SingularPoses:
-    """Finds the postures of singular poses of one arm; several threads may call it at once."""
+    """Searches the postures of singular poses of one arm, and may miss some; several threads may call it at once."""
 
     def __init__(self, plan: AnalyticPlan, posture_search: PostureSearch) -> None:
         """
