@@ -87,14 +87,14 @@ class FramedPose(NamedTuple):
 
 
 class LinkGoal(NamedTuple):
-    """A target pose for one link, or for the object that it carries, which ``tool`` then places on the link."""
+    """A target pose for one link; or for a carried object or its subframe, whose pose in the link is ``tool``."""
 
     link: str
     """Empty for the only tip of the group."""
     pose: FloatArray
-    """(4, 4) pose of the link, or of the object that it carries, in the model frame."""
+    """(4, 4) pose of the link, of the carried object or of its subframe, in the model frame."""
     tool: FloatArray | None = None
-    """(4, 4) pose in the link of the carried object that the goal is for; None for the link itself."""
+    """(4, 4) pose in the link of the carried object or subframe that the goal is for; None for the link itself."""
 
 
 LARGEST_RESPONSE = 10_000
@@ -137,7 +137,7 @@ class IkRequest:
     """
     Request for joint positions of a group that put links at poses: one solution, all branches, or self-motions.
 
-    ``links`` and ``poses`` have the same length.
+    ``links`` and ``poses`` must have the same length.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""Velocity and acceleration limits of a request: the robot's, scaled as in MoveIt."""
+"""Velocity and acceleration limits of a request: the limits of the robot, scaled by its factors as in MoveIt."""
 
 import math
 

@@ -53,7 +53,7 @@ class TaskSetsRequest:
 
 @dataclass(slots=True)
 class CheckedRequest:
-    """Common fields of requests for configurations of one task set that may be checked: several of them, or a path."""
+    """Common fields of :class:`ConfigsRequest` and :class:`LedPathRequest`: a task set, its joints, and the checks."""
 
     task_set: str = ''
     """Name of the task set; empty for the only one of the file."""

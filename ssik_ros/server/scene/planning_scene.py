@@ -1,5 +1,5 @@
 """
-:class:`PlanningScene` is a robot with the objects around it; every request about the robot reads it.
+:class:`PlanningScene` is a robot with the objects around it, which requests need in addition to a solver.
 
 It makes full states, computes poses of frames, has the objects, and makes the checks of constraints and collisions.
 """

@@ -1,4 +1,4 @@
-"""Find the pose of a frame in published transforms: :class:`TransformTree` keeps all of /tf and /tf_static."""
+"""Find the pose of a frame in the published transforms of /tf and /tf_static: :class:`TransformTree` keeps them."""
 
 from collections import deque
 from collections.abc import Collection

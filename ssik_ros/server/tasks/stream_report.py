@@ -33,7 +33,7 @@ class StreamReport(NamedTuple):
 
 
 class StreamRecords:
-    """Collects the results of cycles; serves one thread."""
+    """Collects the results of the cycles of a stream, and returns reports about them; serves one thread."""
 
     def __init__(self, period: float) -> None:
         """

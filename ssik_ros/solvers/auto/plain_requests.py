@@ -57,7 +57,11 @@ MOST_TOLERANCES = 16
 
 
 class ClosedForm(NamedTuple):
-    """A complete closed form of an arm, and how the fast path uses it: before or after the search, near the seed."""
+    """
+    A complete closed form of an arm, with two flags for the fast path.
+
+    They tell whether it runs before the search, and whether a solution near the seed is accepted at once.
+    """
 
     arm: AnalyticArm
     follows_seed: bool

@@ -2,7 +2,7 @@
 Find the branches of many poses: Python threads take chunks of poses, and each chunk is one kernel call without the GIL.
 
 If one pose takes long, each pose is a kernel call. Singular poses are then solved again, one by one. The result of a
-pose is bitwise the same as for a request with this one pose, whatever the number of threads.
+pose is bitwise the same as for a batch of this one pose, whatever the number of threads.
 """
 
 from collections import deque

@@ -97,7 +97,7 @@ class KeptLimits(NamedTuple):
 
 class Goal(NamedTuple):
     """
-    A demand on postures: they reach a pose within a tolerance and, if these are kept, within limits.
+    A demand on postures: they reach a pose within a tolerance, and are within limits if these are to be kept.
 
     The seed is the first start of a search, and settled postures are sorted by their distance from it.
     """

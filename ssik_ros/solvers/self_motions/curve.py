@@ -93,14 +93,14 @@ class TracedPose(NamedTuple):
     """
     Data that all curves of one pose share: plan and limits of seven joints, the target pose, and the tolerance.
 
-    Joints are added at the end of an arm with fewer than seven: a spin about the tool's axis, or joints that do not
-    move along a curve.
+    Joints are added to an arm with fewer than seven: a spin about the tool's axis, or joints that do not move along a
+    curve.
     """
 
     plan: AnalyticPlan
     """Plan of the seven joints."""
     dof: int
-    """Number of joints of the arm, without the added ones; results show only these."""
+    """Number of leading joints that results show; joints that were added at the end are left out."""
     reals: FloatArray
     """Numbers of the plan, with the limits and the tool of the request."""
     target: FloatArray
@@ -176,7 +176,7 @@ def split_curves(knots: FloatArray, rows: IntArray) -> list[FloatArray]:
 
 
 class SelfMotion:
-    """A curve of postures that all reach one pose and belong to one branch, as a function of its arc length."""
+    """A curve of postures that all reach one pose, as a function of its arc length; :attr:`label` names its branch."""
 
     def __init__(
         self, pose: TracedPose, index: int, knots: FloatArray, others: tuple[int, ...]
