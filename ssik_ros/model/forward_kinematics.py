@@ -1,7 +1,7 @@
 """
-Forward kinematics of the whole kinematic tree; solvers use faster code of their own.
+Poses of the joints and links of a kinematic tree at a full state, and the motion that one joint value causes.
 
-``T_ab`` is the pose of b in a; quaternions are xyzw and are normalised before use.
+Quaternions in a state are xyzw and are normalised before use. :func:`pose_errors` compares two poses.
 """
 
 import math

@@ -15,7 +15,7 @@ from ssik_ros.model.urdf.data import Urdf, UrdfJoint
 
 
 class GroupBuilder:
-    """Builds the planning groups of one robot from its SRDF, or from two links."""
+    """Builds the planning groups of one robot: all groups of its SRDF, or the group of the joints between two links."""
 
     def __init__(self, urdf: Urdf, tree: KinematicTree) -> None:
         """

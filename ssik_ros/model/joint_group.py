@@ -51,11 +51,11 @@ class JointGroup:
     link_names: tuple[str, ...]
     """Child links of all joints; the root link comes first if the group contains it."""
     base_link: str
-    """Parent link of the first link: targets are poses in it."""
+    """Parent of the first of ``link_names``, or the root link itself: targets are poses in it."""
     tips: tuple[str, ...]
-    """Last link of each branch: one for a chain; a mounted end effector does not count as branch."""
+    """Last link of each branch, one for a chain. The link that an end effector is mounted on replaces tips on it."""
     is_chain: bool
-    """Whether the moving joints form one chain, with only fixed joints in between."""
+    """Whether the moving joints, at least one, form one chain with only fixed joints in between."""
     subgroups: tuple[str, ...]
     """Names of the groups that the group contains."""
     joint_indices: IntArray

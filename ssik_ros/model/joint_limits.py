@@ -2,7 +2,7 @@
 Effective joint limits: limits of the URDF, replaced by a joint_limits.yaml, narrowed by mimic joints.
 
 As in MoveIt, limits in the file replace those in the URDF even if they are wider; one warning for each such joint says
-so.
+so. A velocity limit of 0 and a range that ends before it begins are not used.
 """
 
 from collections.abc import Mapping

@@ -8,8 +8,8 @@ Position variables: a revolute, continuous or prismatic joint has one scalar. A 
 MoveIt, a floating joint (x, y, z, qx, qy, qz, qw), a spherical joint (qx, qy, qz, qw). Tangent (velocity) variables
 are as many as degrees of freedom; the tangent of a rotation is the body angular velocity.
 
-A mimic joint keeps its own position variable, so that a full state names every joint as MoveIt does. ``leaders``
-refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
+A mimic joint keeps its own position variable, so that a full state has values for all moving joints, as in MoveIt.
+``leaders`` refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
 """
 
 from dataclasses import field

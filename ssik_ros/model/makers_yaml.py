@@ -20,7 +20,9 @@ class MakersYaml(NamedTuple):
     """The content of a YAML file of a robot's maker, and notes on faults in it."""
 
     content: Any
+    """Mappings as LocatedMapping, lists and plain values; None if the file is empty."""
     notes: 'tuple[YamlNote, ...]'
+    """Faults that MoveIt accepts, such as a key that appears twice."""
 
 
 def read_makers_yaml(path: str | Path) -> MakersYaml:

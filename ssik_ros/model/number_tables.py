@@ -1,4 +1,4 @@
-"""Tables of numbers as CSV files: waypoints, tasks, poses and joint paths."""
+"""Read tables of numbers from CSV files, such as waypoints, tasks, poses and joint paths."""
 
 from array import array
 from collections.abc import Collection, Sequence

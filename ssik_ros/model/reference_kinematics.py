@@ -25,7 +25,11 @@ _LINES = str.maketrans({'\n': '&#10;', '\r': '&#13;', '\t': '&#9;'})
 
 
 class ReferenceKinematics:
-    """Forward kinematics of one robot by pinocchio, to check solutions independently; serves one thread."""
+    """
+    Forward kinematics of one robot by pinocchio, to check solutions independently; serves one thread.
+
+    ``model`` and ``data`` are pinocchio's objects; full states are in the order of ``robot.tree``.
+    """
 
     def __init__(self, robot: RobotModel) -> None:
         """

@@ -42,7 +42,8 @@ class RobotModel:
     A full state is an array of ``tree.nq`` positions in the tree's order. ``urdf_xml`` is the text of the URDF,
     expanded if it was a xacro file. ``groups`` has the planning groups of the SRDF by name.
 
-    A method raises InvalidOption for an argument of a wrong type, unless it names another error.
+    Methods apart from :meth:`set_followers` raise InvalidOption for an argument of a wrong type, unless they name
+    another error.
     """
 
     name: str
@@ -51,11 +52,11 @@ class RobotModel:
     urdf_xml: str = field(repr=False)
     srdf: Srdf = field(repr=False)
     warnings: tuple[str, ...] = field(repr=False, default=())
-    """Unused parts of the descriptions, one sentence each."""
+    """Faults and unused parts of the descriptions, one sentence each: at most 100, then the number of further ones."""
     directory: Path | None = field(repr=False, default=None)
     """Folder of the URDF, if it came from a file."""
     accelerations: Mapping[str, float] = field(repr=False, default_factory=dict)
-    """Acceleration limits of variables by name, where a joint_limits.yaml has them [rad/s^2 or m/s^2]."""
+    """Finite acceleration limits of variables by name, from a joint_limits.yaml [rad/s^2 or m/s^2]."""
     groups: Mapping[str, JointGroup] = field(init=False)
     _builder: GroupBuilder = field(init=False, repr=False)
     _mimic: list[FollowerRow] = field(init=False, repr=False)

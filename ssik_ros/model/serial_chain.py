@@ -1,5 +1,5 @@
 """
-A chain of joints with one degree of freedom each, in product-of-exponentials form, for the analytic solvers.
+A chain of joints with one degree of freedom each, in product-of-exponentials form, for closed forms and tool paths.
 
 T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home. Each screw S_i is given by its unit axis and a point on the axis, in
 the base frame with all joints at zero.
@@ -47,7 +47,7 @@ class SerialChain:
     upper: FloatArray
     """(n,) upper limits, +inf for joints without one [rad or m]."""
     joint_indices: IntArray
-    """(n,) index of each joint in the tree."""
+    """(n,) index of each joint in the robot's kinematic tree."""
     idx_q: IntArray
     """(n,) index of each joint's variable in a full state."""
 
@@ -227,9 +227,9 @@ class PackedChain(NamedTuple):
     points: FloatArray
     """(3 n,) a point of each axis [m]."""
     home: FloatArray
-    """(12,) pose of the tip with all joints at zero."""
+    """(12,) pose of the tip in the base frame with all joints at zero: rotation row by row, then position [m]."""
     slides: int
-    """A bit for each prismatic joint."""
+    """Bit mask of the prismatic joints: bit i for joint i from zero."""
 
 
 class MovedChain(NamedTuple):

@@ -1,7 +1,7 @@
 """
 Read the semantic description (SRDF) as data, checked against the robot that it describes.
 
-As in MoveIt, a wrong element is left out with a warning, and the other elements are used.
+As in MoveIt, a wrong element is left out or read in another way, with a warning, and the other elements are used.
 """
 
 from collections.abc import Collection, Iterable
@@ -42,28 +42,28 @@ class SrdfGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A named posture of a planning group: values by joint."""
+    """A ``<group_state>`` element: a named posture of a planning group, which may leave out joints."""
 
     name: str
     group: str
     values: dict[str, tuple[float, ...]]
-    """Variables by joint [rad or m]."""
+    """Position variables by the name of the joint [rad or m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndEffector:
-    """An ``<end_effector>`` element: a group of joints that is mounted on a link of another group."""
+    """An ``<end_effector>`` element: the planning group ``group``, which is mounted on the link ``parent_link``."""
 
     name: str
     group: str
     parent_link: str
     parent_group: str
-    """Empty if the file does not give it."""
+    """Group of the arm that moves the end effector; empty if the file does not give it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualJoint:
-    """A ``<virtual_joint>`` element: the joint between a frame outside the robot and the robot's root link."""
+    """A ``<virtual_joint>`` element: the joint between a frame outside the robot and a link, usually the root link."""
 
     name: str
     type: str
@@ -76,7 +76,7 @@ class VirtualJoint:
 
 @dataclass(frozen=True, slots=True)
 class LinkPair:
-    """Two links whose collision check the SRDF disables or enables, with the reason that it gives."""
+    """Two links whose collision check the SRDF disables or enables; ``reason`` is empty if it gives none."""
 
     link1: str
     link2: str
@@ -88,8 +88,8 @@ class Srdf:
     """
     The content of an SRDF as data; all fields are empty if the robot has no SRDF.
 
-    ``xml`` is its text. ``passive_joints`` has names of joints. ``warnings`` has a sentence, with file and line, for
-    each element that is left out or misread.
+    ``xml`` is its text. ``passive_joints`` has names of joints. ``warnings`` has sentences, with file and line, about
+    faults, such as elements that are left out. Pairs with unknown links share one sentence for each tag.
     """
 
     name: str = ''
@@ -97,13 +97,14 @@ class Srdf:
     groups: tuple[SrdfGroup, ...] = ()
     """Subgroups before the groups that use them, otherwise in document order."""
     states: tuple[GroupState, ...] = ()
+    """In document order; of states with the same name and group, the last one counts."""
     end_effectors: tuple[EndEffector, ...] = ()
     virtual_joints: tuple[VirtualJoint, ...] = ()
     passive_joints: tuple[str, ...] = ()
     disabled_collisions: tuple[LinkPair, ...] = ()
     enabled_collisions: tuple[LinkPair, ...] = ()
     no_default_collisions: tuple[str, ...] = ()
-    """Links that collide only with links of ``enabled_collisions``."""
+    """Links whose collisions are checked only in the pairs of ``enabled_collisions``."""
     warnings: tuple[str, ...] = ()
 
 

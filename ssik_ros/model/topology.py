@@ -2,7 +2,7 @@
 Which axes of a chain are parallel or meet in a point, and how far axes are from doing so.
 
 Axes are lines: points may lie anywhere on them, and directions have no sign. Axes that meet only nearly do not count as
-meeting, but the drift, their largest distance from a common point, is reported.
+meeting; a :class:`Meeting` has their drift, the largest distance of an axis from the point nearest to all of them.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from ssik_ros.value_class import dataclass
 EXACT_PARALLEL = 1e-8
 """Largest sine of the angle between two axes that count as parallel [1]."""
 EXACT_MEETING = 1e-8
-"""Largest distance of axes from a common point at which they meet, relative to the chain's size [1]."""
+"""Distance of axes from a common point below which they meet, divided by a length as in ``AxisGeometry.near`` [1]."""
 COMPARED_SIZE = 0.01
 """Size of an arm below which distances are compared with it, and not with a metre [m]."""
 NEVER_MEETING = 1e-6
@@ -40,7 +40,7 @@ class AxisGeometry:
     """
     The n joint axes of a chain as lines, with tolerances for parallel and meeting axes.
 
-    A prismatic joint has only a direction.
+    The axis of a prismatic joint has only a direction, so that :meth:`meet` never counts it as meeting another axis.
     """
 
     axes: FloatArray
@@ -50,7 +50,11 @@ class AxisGeometry:
     parallel: float = EXACT_PARALLEL
     """Largest sine of the angle between axes that count as parallel."""
     near: float = EXACT_MEETING
-    """Largest distance of axes from a common point at which they count as meeting, relative to the size."""
+    """
+    Distance of axes from a common point, divided by a length, below which they count as meeting.
+
+    The length is the size of the chain if that is below 1 cm or above 1 m, else 1 m.
+    """
     slides: frozenset[int] = frozenset()
     """Indices of the joints that are prismatic."""
     _meetings: dict[tuple[int, ...], Meeting | None] = field(
@@ -67,8 +71,8 @@ class AxisGeometry:
 
         :param chain: the chain.
         :param parallel: largest sine of the angle between axes that count as parallel.
-        :param near: largest distance of axes from a common point at which they count as meeting, relative to the size
-            of the chain.
+        :param near: distance of axes from a common point below which they count as meeting, as a share of a length: of
+            the size of the chain if that is below 1 cm or above 1 m, else of 1 m.
         """
         slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
         return cls(chain.axes, chain.points, parallel, near, frozenset(slides.tolist()))

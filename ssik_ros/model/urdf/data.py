@@ -1,8 +1,8 @@
 """
-A checked URDF as data, before limits and joint order are derived.
+A checked URDF as data, with the limits that are written in it; a joint_limits.yaml and mimic joints may change them.
 
-Only names of links are kept. Inertia, visual and collision elements are not read here, so that faults in them cannot
-keep a robot from being loaded.
+Of links, only the names are read. Inertia, visual and collision elements stay unread in ``Urdf.document``, so that
+wrong values in them cannot keep a robot from being loaded.
 """
 
 from dataclasses import replace
@@ -31,10 +31,10 @@ class Mimic:
 @dataclass(frozen=True, slots=True)
 class UrdfJoint:
     """
-    A ``<joint>`` element of a URDF as checked data.
+    A ``<joint>`` element of a URDF as checked data, or the virtual joint of an SRDF above the root link.
 
-    ``type`` is one of :data:`JOINT_TYPES`. ``xyz`` [m] and ``rpy`` [rad] place the joint frame in the parent link.
-    ``line`` is its line in the file.
+    ``type`` is one of :data:`JOINT_TYPES`. ``parent`` and ``child`` are links. ``xyz`` [m] and ``rpy`` [rad] place the
+    joint frame in the parent link. ``line`` is its line in the file, 0 for a virtual joint.
     """
 
     name: str

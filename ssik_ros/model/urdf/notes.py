@@ -5,7 +5,7 @@ class FileNotes:
     """
     Collects warnings about faults in one file, as sentences in ``lines``.
 
-    Each gives file and line, and says how the fault was interpreted.
+    Each begins with the file (or a noun for a text) and the line, and says how the fault was interpreted.
     """
 
     def __init__(self, source: str) -> None:

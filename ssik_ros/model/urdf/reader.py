@@ -1,9 +1,9 @@
 """
 Read a URDF into checked data.
 
-As specified, the narrower of ``limit`` and ``safety_controller`` counts, and missing ends of ``limit`` are 0. The
-default axis is x; planar joints move in the same plane as in MoveIt. Faults that MoveIt tolerates become warnings, so
-that a wrong finger does not keep an arm from being loaded.
+As specified, the narrower of ``limit`` and ``safety_controller`` counts, unless they leave no range. Missing ends of
+``limit`` are 0. The default axis is x; planar joints move in the same plane as in MoveIt. Most faults that MoveIt
+tolerates become warnings, so that a wrong finger does not keep an arm from being loaded.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Get the XML text of a robot description from a string, a file, or a xacro file, which is expanded."""
+"""Get the XML text of a URDF or SRDF from a string, a file, or a xacro file, which is expanded."""
 
 from collections.abc import Mapping
 import importlib
@@ -35,6 +35,7 @@ class SourceText:
     noun: str = 'description'
     """Noun for the text in messages ("robot description")."""
     warnings: tuple[str, ...] = ()
+    """A sentence if the file is not text in its encoding and was read as Latin-1; else empty."""
 
     @property
     def origin(self) -> str:

@@ -1,4 +1,4 @@
-"""Check that the joints of a URDF form one tree, find its root link, and release mimic joints that have no leader."""
+"""Check that joints of a URDF form one tree, find its root link, and release mimic joints without a usable leader."""
 
 from dataclasses import replace
 

@@ -26,7 +26,7 @@ MOST_LEVELS = 100
 @dataclass(slots=True)
 class XmlElement:
     """
-    One element: tag and attribute names are as written, namespaces are not resolved.
+    One XML element; its tag and the names of its attributes are as written, namespaces are not resolved.
 
     ``line`` is the line in the document at which the element begins. ``children`` are in document order.
     """
@@ -147,7 +147,11 @@ def _to_float(text: str) -> float | None:
 
 
 class _Builder:
-    """Builds a tree of XmlElement from the events of the expat parser, and refuses documents that are too large."""
+    """
+    Builds a tree of XmlElement from the events of the expat parser.
+
+    It refuses documents that have too many elements, nest them too deeply, or may declare entities.
+    """
 
     def __init__(self, noun: str, lines_before: int, most: Mapping[str, int], hint: str) -> None:
         """
