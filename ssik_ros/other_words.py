@@ -1,4 +1,4 @@
-"""Words of other libraries, and the names that they have here. Errors about unknown names use them."""
+"""Words that users of other libraries or of another function may write, and the names that errors suggest for them."""
 
 _AUTO, _LM = ('ssik_ros/Auto',), ('ssik_ros/LevenbergMarquardt',)
 _JOINT_VECTOR = ('q', 'positions', 'solutions')
@@ -93,4 +93,4 @@ OTHER_WORDS: dict[str, tuple[str, ...]] = {
     'visualize': ('show',),
     'why': ('reason',),
 }
-"""The first name that exists is meant."""
+"""Names for each word; of these, the first one that exists where the word was written is suggested."""

@@ -1,4 +1,4 @@
-"""One planning group as MoveIt's methods see it: its robot, its solver, and the tip links whose poses are given."""
+"""One planning group as MoveIt's methods see it: robot, solver, links whose poses requests give, redundant joints."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -28,7 +28,8 @@ class GroupSetup:
     """
     One planning group with its solver, the links whose poses requests give, and its redundant joints.
 
-    ``redundant`` has the indices of redundant joints, ``discretization`` their sampling steps [rad or m] by index.
+    ``redundant`` has the indices of redundant joints among the variables of the group. ``discretization`` has their
+    sampling steps [rad or m] by these indices.
     """
 
     robot: RobotModel

@@ -1,8 +1,8 @@
 """
 MoveIt's KinematicsBase in Python: the methods that MoveIt's plugins have, for every solver of the registry.
 
-Poses are (4, 4) transforms of the tips in the base frame, solutions are in the order of ``get_joint_names()``. Where
-MoveIt fills references, the methods return values; error codes have the numbers of moveit_msgs.
+Poses are (4, 4) transforms of links in the base frame, solutions are in the order of ``get_joint_names()``. Where
+MoveIt fills references, the methods return values. The error codes of replies have the numbers of moveit_msgs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class KinematicsBase:
     """
     Inverse and forward kinematics of one planning group, with the methods of MoveIt's ``KinematicsBase``.
 
-    Several threads may call one instance at once.
+    After :meth:`initialize`, several threads may send requests to one instance at once.
     """
 
     def __init__(

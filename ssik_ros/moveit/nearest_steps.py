@@ -31,7 +31,11 @@ MOST_KEPT = 16
 
 
 class NearestSteps:
-    """Computes the joint step of one control cycle, for a group with one tip; several threads may call it at once."""
+    """
+    Computes the joint step of one control cycle, from a seed towards a pose, for a group with one tip.
+
+    Several threads may call :meth:`take` at once.
+    """
 
     def __init__(
         self, robot: RobotModel, group: JointGroup, base: str, tip: str, position_only: bool

@@ -53,10 +53,10 @@ class KinematicsQueryOptions:
     """Hold the redundant joints at the values of the seed."""
     return_approximate_solution: bool = False
     """
-    If no posture is within tolerance, return the nearest one, marked as approximate.
+    If no posture is within tolerance, a request for one solution returns the nearest one, marked as approximate.
 
-    If the joints may reach the pose in one cycle, return the step from the seed that comes nearest, see
-    :mod:`ssik_ros.moveit.nearest_steps`.
+    ``search_position_ik`` treats requests of a control loop differently: it returns one step from the seed towards the
+    pose, see :mod:`ssik_ros.moveit.nearest_steps`.
     """
     discretization_method: DiscretizationMethod = DiscretizationMethod.NO_DISCRETIZATION
     """How a request for several solutions samples the redundant joints; a request for one solution ignores it."""
@@ -70,7 +70,8 @@ class IkReply(NamedTuple):
     Reply to a request for one solution: the joint vector, or MoveIt's error code with the cause and a text.
 
     ``solved`` is True and ``error_code`` is SUCCESS for an approximate solution, too; its ``cause`` says why it is not
-    exact. ``text`` is a sentence about the outcome.
+    exact. ``error_code`` is SUCCESS, TIMED_OUT or NO_IK_SOLUTION of this module. ``text`` is a sentence about the
+    outcome.
     """
 
     solved: bool
@@ -83,13 +84,17 @@ class IkReply(NamedTuple):
 
 
 class IkReplies(NamedTuple):
-    """Reply to a request for several solutions: joint vectors, the outcome, and the part of the samples that were solved."""
+    """Reply to a request for several solutions: joint vectors, the outcome, and the share of solved samples."""
 
     solutions: list[FloatArray]
     """Joint vectors (n,), nearest to the seed first."""
     kinematic_error: KinematicError
     solution_percentage: float
-    """Part, 0 to 1, of the sampled values of redundant joints that have a solution; 1 if solved without sampling."""
+    """
+    Share, 0 to 1, of the combinations of sampled values of redundant joints for which a solution was found.
+
+    It is 1 if the request was solved without sampling, and 0 after a failure.
+    """
 
     @property
     def solved(self) -> bool:
