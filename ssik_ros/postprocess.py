@@ -1,9 +1,9 @@
 """
 Functions that filter and sort solutions after a solve: joint limits, windings, distance to a seed, and number.
 
-``Manipulator.solve`` calls them by default; call them one by one for another order or a filter in between. A solution
-needs a field ``q`` and a method ``_replace``, as :class:`ssik_ros.Solution`. An arm needs ``joints`` with ``limits``
-and ``type``, as :class:`ssik_ros.KinBody`.
+``Manipulator.solve`` has such steps of its own, chosen by its arguments. Call these functions for another order, or for
+a filter in between. A solution needs a field ``q`` and a method ``_replace``, as :class:`ssik_ros.Solution`. An arm
+needs ``joints`` with ``limits`` and ``type``, as :class:`ssik_ros.KinBody`.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Clock, cancellation and progress of one plan: :class:`PlanControl` ends the plan in time and reports to the caller."""
+"""Clock, cancellation and progress of one plan (:class:`PlanControl`), and imports during which a plan can end."""
 
 from collections.abc import Callable
 import importlib

@@ -1,4 +1,4 @@
-"""For each waypoint of a planned path: distances from joint limits and obstacles, and how singular the posture is."""
+"""Measure each posture of a planned path: distances from joint limits, clearance, and how singular it is."""
 
 from typing import NamedTuple
 
@@ -26,14 +26,15 @@ class PathMeasures(NamedTuple):
     positions: FloatArray
     """(k, n) [rad or m]."""
     lower: FloatArray
-    """(n,) limits; infinite for joints without limits."""
+    """(n,) lower limits, -inf for joints without one [rad or m]."""
     upper: FloatArray
+    """(n,) upper limits, +inf for joints without one [rad or m]."""
     units: tuple[str, ...]
     """(n,) ``rad`` or ``m``."""
     margins: FloatArray
-    """(k, n) distance from the nearer limit, as a part of the joint's range; infinite for joints without limits."""
+    """(k, n) distance from the nearer limit, as a share of the joint's range; infinite if a limit is missing."""
     singular: FloatArray
-    """(k,) smallest singular value of the Jacobian, lengths in units of the arm's reach."""
+    """(k,) smallest singular value of the Jacobian, which has lengths in units of the arm's length."""
     clearance: FloatArray | None
     """
     (k,) lower bound on the distance of bodies that joints of the path move towards each other, with meshes as hulls

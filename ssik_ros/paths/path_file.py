@@ -1,7 +1,8 @@
 """
-Read tool paths from files: :func:`read_problem` reads a YAML file with robot, waypoints, tolerances and obstacles.
+Read tool paths from files: :func:`read_problem` reads a YAML file with robot, tolerances, settings and obstacles.
 
-Waypoints are in a further file: a CSV table, or a nav_msgs/Path in YAML, which :func:`read_waypoints` reads.
+The YAML file names a further file with the waypoints. This is a CSV table, or a nav_msgs/Path in YAML, which
+:func:`read_waypoints` reads.
 """
 
 from collections.abc import Mapping
@@ -50,9 +51,9 @@ class PathProblem:
     robot: RobotModel
     group: JointGroup
     waypoints: FloatArray
-    """(m, 4, 4) poses of the tip in the base frame."""
+    """(m, 4, 4) poses of the tip in the base frame, or in the workpiece if the file names one."""
     settings: Mapping[str, Any]
-    """Fields of :class:`ssik_ros.paths.requests.ToolPathRequest`."""
+    """Values by the names of fields of :class:`ssik_ros.paths.requests.ToolPathRequest`; others have their defaults."""
 
 
 @reads_file(ConfigError)

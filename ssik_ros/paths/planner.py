@@ -1,5 +1,5 @@
 """
-The best joint path along a tool path.
+Search for the best joint path along a tool path.
 
 Problem
 -------
@@ -9,13 +9,14 @@ waypoint.
 
 Method
 ------
-1. On a coarse grid of the parameters, compute the exact postures of each waypoint, a layer. Dynamic programming finds
-   the cheapest sequences through the layers. Several different sequences are kept.
-2. Refine each sequence: Gauss-Newton steps of all waypoints at once, and finer grids around its parameters. The present
-   parameters stay in each grid, so that the cost never rises.
-3. Check collisions of the postures on the best sequence, then of the motions between waypoints. If a motion collides, a
-   posture at its end is forbidden and the search goes on.
-4. Verify the whole path by forward kinematics, limits, steps and collisions before it is returned.
+1. On a coarse grid of the parameters, compute the exact postures of some or all waypoints; each such waypoint is a
+   layer. Dynamic programming finds the cheapest sequences through the layers. Several different sequences are kept.
+2. Refine these sequences roughly, and the cheapest one further: Gauss-Newton steps of all waypoints at once, and finer
+   grids around its parameters. The present parameters stay in each grid, so that the cost never rises.
+3. In both steps, check collisions of the postures on the best sequence. If all waypoints are layers, check the motions
+   between them, too. If a motion collides, a posture at its end is forbidden and the search goes on.
+4. Shift joints by whole turns into their limits, and join the passes by free travel.
+5. Verify the whole path by forward kinematics, limits, steps and collisions before it is returned.
 """
 
 from collections.abc import Mapping

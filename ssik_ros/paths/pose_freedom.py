@@ -50,7 +50,8 @@ class PoseFreedom:
     The tolerances of the tool's pose at all m waypoints: a range for each of nine numbers that describe a pose.
 
     The numbers are x, y, z [m], two components of the tilt, spin, roll, pitch and yaw [rad], relative to the waypoint.
-    ``columns`` has the indices of the numbers that a search may vary; the others are zero.
+    ``columns`` has the indices of the numbers that a search may vary. The others are zero, apart from a spin that the
+    inverse kinematics finds.
     """
 
     def __init__(self, tolerances: Sequence[PathTolerance | None], count: int) -> None:
@@ -71,16 +72,16 @@ class PoseFreedom:
             count if len(tolerances) == 1 else 1
         )
         self.lower = np.array([rows[key][0] for key in index])
-        """(m, COLUMNS)."""
+        """(m, COLUMNS) least value of each number [m, rad]; ``upper`` has the largest values."""
         self.upper = np.array([rows[key][1] for key in index])
         self.axes = np.array([rows[key][2] for key in index])
         """(m, 3) tool axis in the tip frame."""
         across = {key: _across(row[2]) for key, row in rows.items()}
         self.across = np.array([across[key] for key in index])
-        """(m, 2, 3) two axes across."""
+        """(m, 2, 3) two unit axes at right angles to the tool axis, for the components of the tilt."""
         used = (self.lower != 0.0) | (self.upper != 0.0)
         self.columns: IntArray = np.flatnonzero(used.any(axis=0))
-        """Numbers that are not zero at each waypoint."""
+        """Indices of the numbers that have a range at some waypoint, or of a part of them."""
         self._used = self.columns
 
     @property

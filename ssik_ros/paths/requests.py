@@ -49,11 +49,11 @@ class PathObjective(Enum):
     JOINT_LENGTH = layers.SUM_OF_STEPS
     """Sum of ``|dq|`` over all joints and steps [rad and m]."""
     SQUARED_STEPS = layers.SUM_OF_SQUARES
-    """Sum of dq^2."""
+    """Sum of ``dq^2`` over all joints and steps."""
     LARGEST_SPEED = layers.LARGEST_STEP
-    """Largest ``|dq|`` of a step as a part of the joint's velocity limit [s]."""
+    """Largest ``|dq|`` of a step over the joint's velocity limit [s]; with a tool speed, over the step's time, too."""
     TIME = layers.SUM_OF_LARGEST
-    """Sum over the steps of the time that the slowest joint takes [s]."""
+    """Sum over the steps of the time that the slowest joint takes at its velocity limit [s]."""
 
 
 LEAST_POSITIVE, LARGEST_FINITE = math.ulp(0.0), sys.float_info.max
@@ -116,7 +116,8 @@ class PathPenalties:
     Weights and zones of penalties that postures near limits, singularities and obstacles add to the objective.
 
     A weight is the penalty of a path whose waypoints are all at the worst place: at a limit, singular, or at the
-    clearance. The penalty falls to zero at the edge of the zone.
+    clearance. The penalty falls to zero at the edge of the zone. A path has the mean penalty of its postures, or the
+    largest one for the objective LARGEST_SPEED.
     """
 
     limits: float = 0.0
@@ -126,7 +127,11 @@ class PathPenalties:
     singularities: float = 0.0
     """At a singular posture."""
     singular_zone: float = 0.1
-    """Smallest singular value of the Jacobian, lengths in units of the arm's reach, below which postures cost something."""
+    """
+    Smallest singular value of the Jacobian below which postures cost something [1].
+
+    The Jacobian has lengths in units of the length of the arm.
+    """
     obstacles: float = 0.0
     """At the clearance."""
     obstacle_zone: float = 0.05
@@ -142,7 +147,7 @@ class ToolPathRequest:
     tolerance: PathTolerance | Sequence[PathTolerance | None] | None = None
     """Where the tool may be: at all waypoints, or at each one; None for exact poses."""
     largest_deviation: float | None = None
-    """How far the tool may leave the tolerance between waypoints [m]; None for any, which the result tells."""
+    """How far the tool may leave the tolerance between waypoints [m]; None for any distance, see ``ToolPath.deviation``."""
     tool: FloatArray | None = None
     """(4, 4) pose in the tip frame of the tool that follows the waypoints; None for the tip itself."""
     workpiece: str | None = None
@@ -263,7 +268,7 @@ class ToolPath:
     reason: str = ''
     """Why the plan failed; empty if it succeeded."""
     failed_waypoint: int = -1
-    """Index of the first waypoint that no path from the start reaches; -1 if all are reached."""
+    """Index of the first waypoint that the search did not reach from the start; -1 if no waypoint is to blame."""
     first_waypoint: int = 0
     """Index of the waypoint that the first row of ``positions`` belongs to."""
     seconds: float = 0.0
@@ -271,7 +276,11 @@ class ToolPath:
     penalty: float = 0.0
     """Part of the cost that comes from penalties."""
     deviation: float = 0.0
-    """Proved: the tool never leaves the tolerance by more than this between waypoints [m]."""
+    """
+    Proved: between waypoints of a pass, the position of the tool leaves its tolerance by at most this [m].
+
+    It is 0 if no path was found.
+    """
     times: FloatArray | None = None
     """(m,) when each waypoint is reached at the tool speed, or as fast as velocity limits allow [s]; None where unknown."""
     notes: Sequence[str] = ()

@@ -2,8 +2,8 @@
 The free parameters of a tool path at each waypoint, and the exact postures for samples of them.
 
 The first parameters are values of the first joints, if the chain has more than seven. Then come numbers of the tool's
-pose within its tolerance. The last parameter is the value of the held joint: the closed form keeps this joint of seven
-fixed.
+pose within its tolerance. For seven or more joints, the last parameter is the value of the held joint: the closed form
+keeps this joint of the last seven fixed.
 """
 
 from collections.abc import Callable
@@ -48,9 +48,9 @@ SAMPLES_AT_ONCE = 5000
 
 class Samples(NamedTuple):
     """
-    Values of the free parameters for several waypoints (layers), s samples for each.
+    Values of the free parameters for several waypoints (layers), as s rows with h values of the held joint each.
 
-    A sample combines a row of ``free`` with one of the values of the held joint in the same row of ``held``.
+    A sample combines a row of ``free`` with one of the values in the same row of ``held``, so that a layer has s h.
     """
 
     free: FloatArray
@@ -368,7 +368,7 @@ def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
     """
     Return (lower, upper, is_endless, is_slide) of a joint as a parameter [rad or m].
 
-    A joint that may turn without end has the range -pi to pi. Raise InvalidLimits for a prismatic joint without limits.
+    A joint with a range of a full turn or more gets -pi to pi. Raise InvalidLimits for a slide without limits.
     """
     serial = chain.chain
     low, high = float(serial.lower[joint]), float(serial.upper[joint])

@@ -2,8 +2,8 @@
 Postures of singular waypoints next to postures of their neighbours.
 
 At a singular pose, such as one with a straight wrist, the closed form returns one point of each curve of postures. This
-point is far from the postures of the waypoints before and after. A path that passes such a pose needs other points of
-the curve: those next to the postures of its neighbours.
+point may be far from the postures of the waypoints before and after. A path that passes such a pose needs other points
+of the curve: those next to the postures of its neighbours.
 """
 
 from collections.abc import Iterator

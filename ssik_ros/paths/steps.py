@@ -26,11 +26,15 @@ class StepLimits(NamedTuple):
     """Largest joint steps from waypoint to waypoint, with the objective and weights that give the cost of a step."""
 
     turning: IntArray
-    """(n,) 1 for joints that may turn without end: whole turns are left out of steps, and chosen for the whole path."""
+    """
+    (n,) 1 for turning joints whose windings are chosen for the whole path, else 0.
+
+    These joints have a range of a full turn or more. Whole turns are left out of their steps.
+    """
     largest: FloatArray
     """(m, n) largest step of each joint to each waypoint; the first row is not read. Infinite for free travel."""
     weights: FloatArray
-    """(m, n) of the objective."""
+    """(m, n) factors on the steps in the objective; the first row is not read."""
     objective: int
     """
     Number of the objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS of the kernels.

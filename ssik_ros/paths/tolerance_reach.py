@@ -2,9 +2,9 @@
 A proof that a chain reaches no pose within the tolerance of a waypoint.
 
 The poses of the tolerance are divided into cells. All poses of a cell are within a distance and an angle of its middle
-pose. The reach hull, a convex set that contains all reachable poses, is enlarged by both. If the enlarged hull does not
-contain the middle pose, no pose of the cell is reachable; otherwise the cell is halved. If the hull itself contains a
-middle pose, the proof ends without a result.
+pose. The reach hulls, convex sets that contain all places that points of the last link can reach, are enlarged by both.
+If an enlarged hull does not contain such a point at the middle pose, no pose of the cell is reachable. Otherwise the
+cell is halved. The proof ends without a result if the hulls themselves allow a middle pose, or after 4096 cells.
 """
 
 import numpy as np

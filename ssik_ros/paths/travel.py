@@ -51,11 +51,11 @@ class TravelResult(NamedTuple):
     q: FloatArray | None
     """(k, n) corners of the polyline, both postures included; None if none was found."""
     tries: int
-    """Motions that were looked at."""
+    """Number of straight motions that were checked."""
     pair: int
     """The pair of bodies that collided most often; -1 if no motion collided."""
     is_start_shut_in: bool
-    """Whether the search got less far from the start than from the end."""
+    """Whether the tree from the start has fewer postures than the tree from the end; False if a polyline was found."""
 
 
 class _Tree:

@@ -2,9 +2,10 @@
 Final checks of a joint path: forward kinematics, limits, steps, collisions, and the tool's deviation between waypoints.
 
 Between waypoints each joint moves at a constant rate. Consider a part of length h of such a step, and the chord between
-the ends of this part. A point or an axis of the tool deviates from the chord by at most h^2 / 8 times its largest
-second derivative. For a point this derivative is at most ``sum |dq_i| |dq_j| r``, with r the largest distance of the
-tip from the axis of the later joint. For a direction it is at most ``(sum |dq|)^2``.
+the ends of this part. The tip deviates from the chord by at most h^2 / 8 times its largest second derivative. This
+derivative is at most ``sum |dq_i| |dq_j| r`` over pairs of joints whose earlier one turns. Here r bounds the distance
+of the tip from the axis of the later joint, and is 1 for a slide. A box of tolerated positions adds further terms,
+because it turns with the waypoint.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 """
-Windings of joints that can turn by more than a full turn, chosen so that a whole path stays within limits.
+Windings of joints that can turn by a full turn or more, chosen so that a whole path stays within limits.
 
 A winding is a joint value plus whole turns.
 """
@@ -14,20 +14,20 @@ from ssik_ros.model.serial_chain import SerialChain
 
 def wrap_steps(steps: FloatArray, turning: IntArray) -> FloatArray:
     """
-    Return joint steps, wrapped to [-pi, pi) for joints that may turn without end.
+    Return joint steps, wrapped to [-pi, pi) for joints whose windings do not count.
 
     :param steps: (..., n) differences of joint values [rad or m].
-    :param turning: (n,) 1 for joints that may turn without end, else 0.
+    :param turning: (n,) 1 for joints whose steps are wrapped, else 0.
     """
     return np.where(turning != 0, wrap_angles(steps), steps)
 
 
 def unwind(q: FloatArray, turning: IntArray, start: FloatArray | None = None) -> FloatArray:
     """
-    Return a path in which joints that may turn without end take the short way from each row to the next.
+    Return a path in which joints take the short way from each row to the next, by shifts of whole turns.
 
     :param q: (m, n) postures.
-    :param turning: (n,) 1 for joints that may turn without end, else 0.
+    :param turning: (n,) 1 for joints whose values may be shifted by whole turns, else 0.
     :param start: (n,) posture to which the first row is moved by whole turns; None leaves the first row as it is.
     """
     steps = wrap_steps(np.diff(q, axis=0), turning)

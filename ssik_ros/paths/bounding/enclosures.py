@@ -16,7 +16,7 @@ Method
    the tip from axis k over the box, 1 for a slide. w_k is the sum of dq_j a_j over turning joints before k, with the
    axes a_j. The rotation part is at most ``C / 2 + w^2 (angle + w) / 2``. C is the sum over pairs of
    ``|dq_j| |dq_k| sin_jk``, with the sine of the largest angle between both axes. w is the largest ``|sum dq_j a_j|``
-   on the way. It is at most ``|error| + |r| + C``, since q is on the branch too.
+   on the way. It is at most ``(|error| + |r|) / cos(angle) + C`` with the rotation parts, since q is on the branch too.
 3. With J = (J_x, J_p): ``dx = -J_x^-1 J_p dp - J_x^-1 (error + r)``. Let |dq| <= b be a box, and N(b) the box of the
    right-hand sides. If N(b) lies inside b, the branch stays in N(b): it begins there, is continuous, and cannot leave b
    without having left N(b) before (Miranda; Krawczyk 1969).
@@ -69,9 +69,10 @@ SINGULAR_SLOPE = 1e8
 
 class Nodes(NamedTuple):
     """
-    k boxes in joint space; each holds all postures of one branch whose free parameters are within one cell.
+    k boxes in joint space; each holds all postures of a branch and winding whose free parameters are within one cell.
 
-    A posture in a box is ``q + slopes @ dp`` with ``|dp| <= spans``, up to ``errors`` in each joint [rad or m].
+    A posture in a box is ``q + slopes @ dp`` with ``|dp| <= spans``, up to ``errors`` in each joint [rad or m]. The r
+    parameters ``dp`` are changes of the free parameters of the arm, or of other joints that make the box smaller.
     """
 
     owners: IntArray
@@ -181,8 +182,8 @@ class Expansion:
     """
     First-order model of the pose error around k postures, with bounds on the remainder of the Taylor expansion.
 
-    The pose error ``miss`` (k, 6) is position [m] and rotation part, ``jacobians`` (k, 6, n) are its derivatives. Six
-    joints are expressed by the others, the parameters.
+    The pose error ``miss`` (k, 6) is position [m] and rotation part, ``jacobians`` (k, 6, n) are its derivatives by the
+    joints. :meth:`solve_for` expresses six joints by the others, the parameters; :meth:`errors` needs it.
     """
 
     def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
@@ -374,7 +375,7 @@ class _Start(NamedTuple):
     """
     Values at the k postures that an expansion is around; :func:`_remainders` computes bounds over a box with them.
 
-    They are the distance of the tip from each axis, the angles between axes, and the rotation error.
+    They are the distance of the tip from each axis, the sines of the angles between axes, and the rotation error.
     """
 
     levers: FloatArray
@@ -424,7 +425,7 @@ def _within_limits(serial: SerialChain, nodes: Nodes, turning: IntArray) -> Node
     """
     Return the boxes that overlap the joint limits, a copy for each winding (shift of a joint by whole turns) that does.
 
-    Boxes are not shifted in joints that may turn without end.
+    Boxes are not shifted in joints that ``turning`` marks by 1.
     """
     bounded = np.flatnonzero((turning == 0) & (serial.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():

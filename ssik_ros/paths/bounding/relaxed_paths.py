@@ -7,18 +7,19 @@ Find a bound as close to the cost of a known path as time allows: a proof that n
 
 Method
 ------
-1. Some of the waypoints are layers. A step over several waypoints costs at least as much as its straight step, by the
-   triangle inequality. For squares and the largest step, the weights of the best split are used. Such a step is at most
-   as large as all of its single steps together.
+1. Some of the waypoints are layers. The steps between two layers together cost at least as much as one straight step
+   from layer to layer, by the triangle inequality. For squares and the largest step, the weights of the best split are
+   used. The straight step is at most as large as all single steps together.
 2. The boxes of a layer hold all postures of its waypoint within the limits (:mod:`ssik_ros.paths.bounding.enclosures`).
    The cheapest sequence of boxes, one of each layer, costs no more than any path (:mod:`ssik_ros.kernels.paths.boxes`).
 3. If the objective is a sum over steps, each box has a price for each joint. The price times the joint is taken off the
    cost of the step to the box, and added to the cost of the next step. Any prices give a valid bound. The prices used
-   are halfway between the derivatives of the least costs from both ends, which makes the bound largest. Both halves of
-   a box take its prices.
-4. If no sequence through a box is cheaper than the known path, the box is dropped: a cheaper path cannot visit it.
-   Other boxes on the cheapest sequences are halved along the parameter that makes them smallest, and steps 2 to 4 are
-   repeated.
+   are halfway between the derivatives of the least costs from both ends, to raise the bound. Both halves of a box take
+   its prices.
+4. If no sequence through a box is cheaper than the known path, the box is dropped: a cheaper path cannot visit it. In
+   the first rounds, all boxes are halved whose branch is not proved to exist, unless there are too many boxes. In later
+   rounds, boxes on the cheapest sequences are halved. A cell is halved along the parameter that makes its boxes
+   smallest. Then steps 2 to 4 are repeated.
 
 The bound is the largest one of all rounds, at most the cost of the known path. Collisions are ignored, so that a path
 around obstacles may keep a gap.
@@ -81,10 +82,12 @@ class Sweep(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A lower bound on the cost of all paths (``value``), the number of rounds that found it, and how the search ended."""
+    """A lower bound on the cost of all paths, the number of rounds of the search, and whether time ended it."""
 
     value: float
+    """The bound, in units of the objective."""
     rounds: int
+    """Number of rounds that halved boxes for a next round."""
     is_late: bool
     """Whether the search ended because time was up."""
 
@@ -94,7 +97,7 @@ class RelaxedPaths:
     Search for a lower bound on the cost of any joint path along waypoints, by branch and bound.
 
     Boxes in joint space hold all postures at some waypoints, the layers. The cost of the cheapest sequence of boxes is
-    the bound; halving boxes raises it.
+    the bound; smaller boxes can raise it.
     """
 
     def __init__(

@@ -1,9 +1,11 @@
 """
-A quick lower bound on the cost of any joint path along waypoints, from the distances between the waypoints.
+A quick lower bound on the cost of any joint path along waypoints, from distances and angles between the waypoints.
 
-While joint j turns by dq_j, the tip moves by at most |dq_j| r_j and turns by at most |dq_j|. The lever r_j is the
-largest distance of the tip from the axis in any posture. For a step over a distance d and an angle a, ``sum r_j |dq_j|
->= d`` and ``sum |dq_j| >= a`` hold. The least cost of steps that fulfil this is the bound.
+While joint j turns by dq_j, the tip moves by at most |dq_j| r_j and turns by at most |dq_j|. The lever r_j bounds the
+distance of the tip from the axis in any posture. A slide has the lever 1 and does not turn the tip. On each step the
+tip moves at least a distance d and turns at least an angle a, after the tolerances are subtracted. So ``sum r_j |dq_j|
+>= d`` and, over turning joints, ``sum |dq_j| >= a`` hold. A step costs at least the larger of the least costs that
+either of these allows. The bound is the sum over all steps; if the objective is the largest step, it is their maximum.
 """
 
 import numpy as np

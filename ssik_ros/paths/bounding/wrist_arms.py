@@ -25,13 +25,13 @@ Method
    loose box.
 2. A branch whose x is outside [-1, 1] over the cell does not exist there. If all three x stay within (-1, 1), the
    branch exists for all values in the cell. It is continuous, because the two solutions of a subproblem never meet.
-3. :mod:`ssik_ros.paths.bounding.enclosures` finds a smaller box for such a branch. If this fails, the loose box is
-   kept.
+3. :mod:`ssik_ros.paths.bounding.enclosures` finds a smaller box for such a branch. If this fails, and for all other
+   branches, it narrows the loose box if it can.
 
 Degeneracies
 ------------
-If x reaches 1 or -1 (fold, straight wrist), a branch has its loose box; smaller cells make it smaller. Margins of 1e-9
-cover rounding errors, which are far smaller.
+If x reaches 1 or -1 (fold, straight wrist), it is not proved that a branch exists; smaller cells make its box smaller.
+Margins of 1e-9 cover rounding errors, which are far smaller.
 """
 
 import itertools
@@ -60,11 +60,11 @@ class ParameterCells(NamedTuple):
     """k cells of the free parameters: boxes of values around centres, each for the pose of one layer."""
 
     layers: IntArray
-    """(k,) layer of each cell."""
+    """(k,) index of the layer of each cell."""
     centers: FloatArray
-    """(k, r) values in the middle of each cell."""
+    """(k, r) values in the middle of each cell [rad or m]."""
     halves: FloatArray
-    """(k, r) half widths."""
+    """(k, r) half widths [rad or m]."""
 
     def chosen(self, rows: 'Rows') -> 'ParameterCells':
         """
@@ -83,9 +83,9 @@ class LooseBoxes(NamedTuple):
     halves: FloatArray
     """(k, 8, n) half widths."""
     is_there: BoolArray
-    """(k, 8) false if the branch exists nowhere in the cell."""
+    """(k, 8) False only if the branch exists nowhere in the cell."""
     is_sure: BoolArray
-    """(k, 8) true if the branch exists for all values in the cell, and is continuous."""
+    """(k, 8) True only if the branch exists for all values in the cell, and is continuous."""
 
 
 class WristArm:

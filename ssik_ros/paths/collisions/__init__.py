@@ -1,1 +1,1 @@
-"""Collision checks of postures, and of straight motions between them, among obstacles."""
+"""Collision checks of postures, and of straight motions between them, with obstacles and of a robot with itself."""

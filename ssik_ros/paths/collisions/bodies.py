@@ -46,7 +46,7 @@ class Core(NamedTuple):
     vertices: FloatArray
     """(v, 3) corners of a hull [m]; (0, 3) for other kinds."""
     placement: FloatArray
-    """(4, 4) in the frame of the geometry."""
+    """(4, 4) pose of the solid in the frame of the geometry that it replaces."""
 
 
 def make_bodies(

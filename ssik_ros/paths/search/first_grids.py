@@ -2,7 +2,7 @@
 Find candidates for a joint path on coarse grids of the free parameters.
 
 A candidate is a corridor: a posture at some or all waypoints, with its parameters. :func:`first_corridors` keeps the
-step limits; :func:`corridors_of_larger_steps` allows larger steps for a later refinement.
+step limits, except on scattered points; :func:`corridors_of_larger_steps` allows larger steps for a later refinement.
 """
 
 import math

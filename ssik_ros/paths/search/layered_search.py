@@ -1,5 +1,5 @@
 """
-Layers of exact postures, one layer for each waypoint, and the cheapest collision-free sequence through them.
+Layers of exact postures, one for each of some or all waypoints, and the cheapest collision-free sequence through them.
 
 A row is one posture of a layer. A piece is a sequence of rows from consecutive layers.
 """
@@ -34,6 +34,7 @@ class Piece(NamedTuple):
     first: int
     """Layer of the first row."""
     cost: float
+    """Objective of the steps, plus the costs of the rows; infinite without rows."""
 
 
 @dataclass(eq=False)
@@ -45,7 +46,7 @@ class Layers:
     """
 
     q: FloatArray
-    """(k, n); angles of joints that may turn without end are in [-pi, pi)."""
+    """(k, n) [rad or m]; angles of joints with ``limits.turning`` are in [-pi, pi)."""
     parameters: FloatArray
     """(k, r) values of the free parameters of each posture [rad or m]."""
     starts: IntArray
@@ -61,7 +62,7 @@ class Layers:
     is_doubtful: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether the kernels could not decide if a row collides."""
     culprits: IntArray
-    """(k,) the pair that collides, -1 if the row is free."""
+    """(k,) the pair of bodies that collides, -1 if the row is free or not checked yet."""
     lengths: IntArray
     """(k,) number of layers of the best piece (sequence over consecutive layers) that ends at a row."""
     costs: FloatArray
@@ -71,7 +72,7 @@ class Layers:
     is_asked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether the caller has been asked about a row."""
     refusals: IntArray
-    """(m,) rows of each layer that the caller refused, without those asked about because a neighbour was refused."""
+    """(m,) number of refused rows of each layer, without those asked about because a neighbour was refused."""
     doubt: float = 0.0
     """Extra cost of rows that may collide."""
 

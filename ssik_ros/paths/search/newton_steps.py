@@ -8,9 +8,9 @@ that the sum of ``w_ij (q_ij + D_ij dp_i - q_i-1,j - D_i-1,j dp_i-1)^2`` over wa
 
 Method
 ------
-Each waypoint is coupled with its two neighbours only, so the normal equations are a symmetric band matrix. For
-objectives other than the sum of squares, the weights are w = 1 / (|dq| + softness), computed anew for each step. D
-comes from differences of exact postures.
+Each waypoint is coupled with its two neighbours only, so the normal equations are a symmetric band matrix. For the sum
+of squares, w is the square of a joint's weight in the objective. For other objectives it is this weight divided by
+``|dq| + softness``, computed anew for each step. D comes from differences of exact postures.
 """
 
 import numpy as np

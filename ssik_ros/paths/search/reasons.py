@@ -1,4 +1,4 @@
-"""Explain why no joint path leads through all waypoints."""
+"""Explain why a search has found no joint path through all waypoints."""
 
 from collections import Counter
 import math
@@ -45,7 +45,7 @@ class WaysOn(NamedTuple):
 
 class PathFailure(NamedTuple):
     """
-    Why a path fails: the waypoint that it does not reach, a cause, and a sentence for the user.
+    Why a search has no path: index of the first waypoint that it did not reach, a cause, and a sentence for the user.
 
     The waypoint is -1 if the failure concerns the whole path.
     """

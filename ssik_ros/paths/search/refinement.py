@@ -1,8 +1,8 @@
 """
-Make a candidate for a joint path cheaper by finer grids around its parameters: :class:`Refinement`.
+Make a candidate for a joint path cheaper, by Gauss-Newton steps and finer grids of its parameters: :class:`Refinement`.
 
-A candidate is a corridor: a posture at some or all waypoints. A finer grid holds the corridor itself, so that the cost
-never rises.
+A candidate is a corridor: a posture at some or all waypoints. A finer grid holds the corridor itself, and a step that
+makes it costlier is not taken, so that the cost never rises.
 """
 
 import math

@@ -103,7 +103,7 @@ class GridSearch(NamedTuple):
     pause: Callable[..., None]
     """Ends the search in time, see :meth:`PlanControl.pause`."""
     ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
-    """Given postures at the first and the last waypoint."""
+    """Given postures (n,) at the first and the last waypoint; None leaves an end free."""
     shut_in: Sequence[tuple[int, FloatArray]] = ()
     """Waypoints at an end of a pass, each with a posture (n,) that could not be joined to the other pass without
     collisions; postures near it are skipped."""
@@ -230,7 +230,7 @@ def _is_near(near: FloatArray, turning: IntArray, q: FloatArray, owners: IntArra
     Return a mask (k,) of postures whose joints all differ from ``near`` by less than SAME_BRANCH.
 
     :param near: (l, n) a posture for each layer.
-    :param turning: (n,) 1 for joints that may turn without end: their differences are wrapped.
+    :param turning: (n,) 1 for joints whose differences are wrapped, else 0.
     :param q: (k, n) postures.
     :param owners: (k,) layer of each posture.
     """
