@@ -28,8 +28,8 @@ class SolveRequest:
     One inverse-kinematics request to a solver: target poses, seed, limits and budgets.
 
     ``n`` joint variables of the group, ``t`` tips; None in a field means the solver's own value or no restriction. A
-    candidate is a solution if it is within tolerance at every tip, inside the limits, and ``validate(q)`` is true.
-    Otherwise the search goes on to the next candidate.
+    candidate is a solution if it is within tolerance at every tip, inside all limits of this request, and
+    ``validate(q)`` is true. Otherwise the search goes on to the next candidate.
     """
 
     targets: FloatArray

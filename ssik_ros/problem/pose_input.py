@@ -1,5 +1,7 @@
 """
-Poses in every form that users give them, as matrices (4, 4).
+Read poses in every form that users give them, and return them as matrices (4, 4).
+
+:func:`pose` makes one from numbers, and the other functions read arguments:
 
 >>> pose(xyz=(0.4, 0.1, 0.5), rpy=(3.14159, 0.0, 0.0))
 """

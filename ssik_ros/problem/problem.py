@@ -2,8 +2,8 @@
 Build one packed problem, which every iterative kernel can run, from a robot and a list of relative poses.
 
 A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a :class:`PoseConstraint`.
-Packing folds fixed joints and everything above the common ancestor of all frames into constants. It rotates every joint
-axis to +z, and drops joints that move none of the frames.
+Packing folds fixed joints into constants, and rotates every joint axis to +z. It drops joints that move all frames
+alike or none of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,11 @@ class Axes(IntEnum):
     """Frame whose axes measure the rows of a constraint: the world, frame a, the goal or frame b."""
 
     WORLD = layout.WORLD
-    """Axes of the root of the problem: frame a of the first constraint, if that frame is fixed."""
+    """
+    Axes of the root of the problem: frame a of the first constraint, if no joint of the problem moves this frame.
+
+    Otherwise it is the moved frame of the last joint above all frames, or the root link.
+    """
     FRAME_A = layout.FRAME_A
     """Axes of frame a of the constraint."""
     GOAL = layout.GOAL
@@ -224,8 +228,8 @@ class Problem:
     """
     For each target of a chain with slides: its index, and its reach without limits of slides.
 
-    An unknown reach is given as None. The tuple is empty if no slide moves a tip: then the kernels' proofs that a
-    target is out of reach use no limits.
+    An unknown reach is given as None. The tuple is empty without hulls, and if no slide moves a tip: then the kernels'
+    proofs that a target is out of reach use no limits.
     """
 
     @property

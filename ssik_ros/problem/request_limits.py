@@ -28,16 +28,16 @@ from ssik_ros.problem.problem import Problem
 
 class Variables(NamedTuple):
     """
-    The velocity variables of a solver that requests limit, ``nv`` of them.
+    The ``nv`` velocity variables of a solver, whose limits a request may narrow.
 
-    Passive variables move a tip but are not in the group.
+    Passive variables move a tip but are not in the group; a request holds them at their values in the seed.
     """
 
     group: JointGroup
     joints: tuple[str, ...]
     """(nv,) name of the joint of each variable."""
     places: IntArray
-    """(nv,) index of each variable in a seed."""
+    """(nv,) index of the position variable of each variable in a seed (nq,)."""
     limited: IntArray | slice = slice(None)
     """Indices of the variables of the group that are no part of a ball joint."""
     limited_places: IntArray | slice = slice(None)
@@ -45,7 +45,7 @@ class Variables(NamedTuple):
     passive: tuple[int, ...] = ()
     """Indices of the passive variables."""
     balls: tuple[int, ...] = ()
-    """The first variable of each ball joint of the group."""
+    """Index of the first of the three variables of each ball joint of the group."""
 
     @classmethod
     def of_group(cls, group: JointGroup) -> 'Variables':

@@ -88,7 +88,12 @@ class SearchSlots:
 
 
 class Slices:
-    """The schedule of one long search, which runs in slices of about 5 ms and waits for a slot before each slice."""
+    """
+    The schedule of one long search, which runs in slices of about 5 ms and waits for a slot before each slice.
+
+    A slice is a number of starts. The search begins without a slot. A wait ends with a slot, at the deadline of the
+    search, or when the search is cancelled.
+    """
 
     def __init__(self, slots: SearchSlots, most: int, begun: float, timeout_ns: int) -> None:
         """
@@ -161,9 +166,9 @@ class RequestQueue(Generic[Request]):
     """
     Queue of requests that wait to be handled, in the order of arrival; any number of threads may use it.
 
-    A request is late if its deadline has passed, or would pass while the other requests get their responses. Late
-    requests are taken first: their response needs no search. The mean time of such responses is measured, because it
-    depends on the machine and its load.
+    A request is late if its deadline has passed, or would pass while the other requests get their responses. Callers
+    take late requests first, with :meth:`take_late`, because their response needs no search. They report the time of
+    such responses to :meth:`note_response`: it depends on the machine and its load.
     """
 
     def __init__(self, most: int) -> None:
