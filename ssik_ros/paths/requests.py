@@ -147,7 +147,7 @@ class ToolPathRequest:
     tolerance: PathTolerance | Sequence[PathTolerance | None] | None = None
     """Where the tool may be: at all waypoints, or at each one; None for exact poses."""
     largest_deviation: float | None = None
-    """How far the tool may leave the tolerance between waypoints [m]; None for any distance, see ``ToolPath.deviation``."""
+    """How far the tool may leave the tolerance between waypoints [m]; None for any, see ``ToolPath.deviation``."""
     tool: FloatArray | None = None
     """(4, 4) pose in the tip frame of the tool that follows the waypoints; None for the tip itself."""
     workpiece: str | None = None

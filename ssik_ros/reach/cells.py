@@ -6,9 +6,9 @@ Decide for poses whether an arm reaches them: reachable, proved out of reach, or
 Proofs
     A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
     OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints
-    gives all branches, and each is outside of the limits. Or the values of the seventh joint are divided into
-    cells, and in each cell some joint of each branch is outside of its limits. If neither a posture nor a proof is
-    found, the pose is UNKNOWN.
+    gives all branches of a regular pose, and none is within the limits. Or the values of the seventh joint are divided
+    into cells, and in each cell some joint of each branch is outside of its limits. If neither a posture nor a proof
+    is found, the pose is UNKNOWN.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,11 @@ MOST_EFFORT = 65_535
 
 
 class Decided(NamedTuple):
-    """Result for n poses: status, number of branches, and measures of the best posture of each pose."""
+    """
+    Result for n poses: status, number of branches, effort, and the largest measures over the postures of each pose.
+
+    The largest values of two measures may belong to different postures.
+    """
 
     status: NDArray[np.uint8]
     """(n,) of :class:`CellStatus`."""
@@ -46,13 +50,13 @@ class Decided(NamedTuple):
     """
     (n,) number of branches within the limits, at most 255.
 
-    For six joints with a closed form, all branches count. For seven joints, branches count at the first tried values of
-    the seventh joint that have any.
+    For six joints with a closed form, all branches count that it finds. For seven joints, branches count at the first
+    tried values of the seventh joint that have any. Without a closed form it is 1 if a search found a posture.
     """
     manipulability: NDArray[np.float32]
-    """(n,) best of all branches, NaN without a branch; see :mod:`ssik_ros.reach.measures`."""
+    """(n,) largest of all branches, NaN without a branch or if not requested; see :mod:`ssik_ros.reach.measures`."""
     limit_margin: NDArray[np.float32]
-    """(n,) largest distance to the limits of all branches [rad or m], NaN without a branch."""
+    """(n,) largest of all branches, of the distance to the nearest limit [rad or m]; NaN as ``manipulability``."""
     effort: NDArray[np.uint16]
     """(n,) amount of work: number of tried values and cells of the sampled joint, plus starts of a search. It is 0 if a
     closed form or a proof decided without them."""
@@ -69,7 +73,11 @@ class ReachSettings:
     measures: bool = False
     """Whether manipulability and limit margin are wanted."""
     searches: bool = True
-    """Whether a search follows where samples have met no posture of seven joints."""
+    """
+    Whether a search follows where samples have met no posture of seven joints.
+
+    An arm without a closed form is searched in any case.
+    """
     clearance: bool = False
     """Whether the clearance is wanted; it needs shapes, see :class:`ssik_ros.reach.checked_cells.CheckedArm`."""
     self_motions: bool = False
@@ -80,7 +88,7 @@ class ReachArm:
     """
     Decides which poses the tip of one chain reaches, without collision checks.
 
-    Each worker process makes its own object from the chain, because chains can be sent to other processes.
+    It is not sent to other processes: each worker process makes its own object from the chain.
     """
 
     def __init__(self, chain: SerialChain, settings: ReachSettings) -> None:

@@ -1,12 +1,13 @@
 """
-Make data sets of poses with all their postures, branch labels and causes of failure, for machine learning.
+Make data sets of poses with postures, branch labels and causes of failure, for machine learning.
 
+The postures are the branches that the closed form finds; for seven joints, at samples of the held joint.
 :func:`make_dataset` makes the data set that a :class:`DatasetPlan` defines. A unit is a block of samples, and the whole
 data set is made unit by unit. Its bytes do not depend on the order.
 
 How
     Each unit has its own generator of random numbers, seeded by the seed of the data set and the number of the
-    unit. A unit is written to a temporary name in its folder and renamed when complete. If a run was interrupted,
+    unit. Each file of a unit is written under a temporary name and renamed when complete. If a run was interrupted,
     the next run makes the missing units. A folder with a data set of another plan is refused.
 """
 
@@ -58,7 +59,7 @@ from ssik_ros.value_class import dataclass
 FORMAT = 2
 """Of the rows: samples of two formats do not mix in one data set."""
 UNIT = 4096
-"""PoseSamples of a unit."""
+"""Samples of a unit."""
 MOST_SAMPLES = 10**10
 CAUSES = ('NONE', 'LIMITS', 'UNREACHABLE', 'UNKNOWN')
 """Why a sample has no posture, as :class:`ssik_ros.results.Cause`; UNKNOWN for NOT_FOUND: no posture was met, and none is proved."""

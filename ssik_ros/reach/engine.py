@@ -4,9 +4,10 @@ Run independent, numbered units of work: in this process, on all cores, or on a 
 :func:`run_units` runs the units of a :class:`Job` in the processes that :class:`Workers` chooses. An example of a unit
 is a block of poses of a reach map.
 
-Short units are sent in batches, because a scheduler takes milliseconds for each task. Only a few more batches than
-workers are under way at a time. So the memory of scheduler and this process does not grow with the map. If a worker is
-lost, only its batches are repeated. The output of a unit depends neither on workers nor on batches.
+Short units are sent in batches, because a scheduler takes milliseconds for each task. At most four batches for each
+worker of a cluster are under way at a time, and one for each process of this machine. So the memory of scheduler and
+this process does not grow with the number of units. If a worker is lost, only its batches are repeated. The output of a
+unit depends neither on workers nor on batches.
 
 The worker processes of this machine open no network port. Each has one end of a socket pair without a name, so that no
 other program can send it work. A Dask scheduler runs the code of everybody who reaches its port; it is used only if the
@@ -124,7 +125,7 @@ class Workers:
     count: int | None = None
     """Processes on this machine; 0 to work in this process, None for one process per core."""
     scheduler: str | None = None
-    """Address of a Dask scheduler, whose workers are asked instead."""
+    """Address of a Dask scheduler, whose workers do the units instead; ``count`` is not used then."""
 
     def __post_init__(self) -> None:
         """Raise InvalidOption if the number of processes is negative or above MOST_WORKERS."""
@@ -184,7 +185,11 @@ def _largest_memory() -> int:
 
 
 class _Batches:
-    """Divides the units of a run into batches that take about the same time, by the times of earlier units."""
+    """
+    Divides the units of a run into batches that take about the same time, by the times of earlier units.
+
+    Without such times, a batch has one unit; near the end of the run, batches become smaller.
+    """
 
     def __init__(self, units: Iterator[int], left: int | None) -> None:
         """Store the units and their number ``left``; None if the number is unknown."""

@@ -4,8 +4,8 @@ The cells of a reach map, which are poses of the tip in the base, and their divi
 A :class:`Grid` has the same orientations at each position of a :class:`GridRegion`; a :class:`PoseList` has any poses.
 
 A unit is a block of cells that one worker decides. Units depend only on the cells, so that a map has the same bytes
-however it was made. No array here is as long as the map: indices and positions of cells are computed from numbers of
-units.
+however it was made. Apart from the poses of a list, no array here is as long as the map: indices and positions of cells
+are computed from numbers of units.
 """
 
 from collections.abc import Iterator, Mapping
@@ -99,7 +99,11 @@ class GridRegion:
 
 
 class Grid:
-    """Cells of a map: positions on a regular grid, with the same orientations at each position."""
+    """
+    Cells of a map: positions on a regular grid, with the same orientations at each position.
+
+    ``shape`` has the numbers of cells along x, y, z and of orientations, ``chunks`` these numbers for one unit.
+    """
 
     def __init__(
         self,
@@ -231,7 +235,7 @@ class Grid:
 
 
 class PoseList:
-    """Cells of a map given as a list of any poses, instead of a grid."""
+    """Cells of a map given as a list of any poses, ``rows``, instead of a grid."""
 
     def __init__(self, rows: FloatArray, unit_cells: int = UNIT_CELLS) -> None:
         """

@@ -38,7 +38,9 @@ class Estimate(NamedTuple):
     """Estimated cost of making a map: cells, units, processor time, and disk space."""
 
     cells: int
+    """Number of cells in the region, about."""
     units: int
+    """Number of units, of which some may have no cell in the region."""
     seconds: float
     """Processor time [s]."""
     stored: float

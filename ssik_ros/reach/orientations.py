@@ -7,7 +7,7 @@ Problem
 Method
     A super-Fibonacci spiral: points of a spiral on a solid torus are mapped to unit quaternions. The map keeps
     volumes, so that even spacing stays even. It is defined for every n, needs no search and gives the same numbers
-    everywhere. The covering angle is exact: q and -q are one rotation, so the set with its antipodes lies on the
+    in each call. The covering angle is exact: q and -q are one rotation, so the set with its antipodes lies on the
     unit sphere of four dimensions. The facets of its convex hull are the cells of its Delaunay triangulation. The
     rotation farthest from the set is the centre of the largest facet.
 

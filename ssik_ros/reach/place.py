@@ -1,5 +1,5 @@
 """
-Find the best place for the base of one arm, or of two, so that a list of tasks is reached.
+Search for the best place for the base of one arm, or of two, so that a list of tasks is reached.
 
 Problem
 -------
@@ -9,17 +9,18 @@ posture is best by the objective.
 
 Method
 ------
-1. Count the branches of every task at each place of a grid, without collision checks. For two arms, combine their best
+1. Find the tasks that are reached from each place of a grid, without collision checks. For two arms, combine their best
    places.
-2. Judge the best places that are apart from each other with all postures and collisions.
-3. From each of them, search at random in a box around the best place so far. The box shrinks while nothing better is
-   found. A descent is not used: the worst of several postures is not a smooth function, and a descent would stop at a
-   kink.
+2. At the best of these places, compute the value of the worst posture, still without collision checks. Keep the best
+   places that are apart from each other.
+3. From each of them, search at random in a box around the best place so far. Collisions are checked here. The box
+   shrinks while nothing better is found. A descent is not used: the worst of several postures is not a smooth function,
+   and a descent would stop at a kink.
 
 Proofs
 ------
-Each task that counts as reached has a posture that was checked, also against the other arm. It is not proved that no
-better place exists.
+Each task that counts as reached has a posture that was checked for collisions, also with the other arm, as far as the
+arms have collision geometry. It is not proved that no better place exists.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,7 +102,7 @@ class Placement(NamedTuple):
     weight: float
     """Sum of the weights of the tasks that are reached."""
     value: float
-    """Value of the objective at the worst posture; NaN if no task is reached."""
+    """Least value of the objective among the postures of the reached tasks; NaN if no task is reached."""
     tasks: tuple[TaskResult, ...]
 
     @property
@@ -115,18 +116,18 @@ class PlaceResult(NamedTuple):
     Result of a search for places of robot bases: the best placements that were found, and tasks without a grid place.
 
     ``hopeless`` and ``conflicts`` are tasks, by their indices, that no place of the grid reaches, singly or in pairs.
-    Places between grid points may reach them. ``notes`` has sentences for the user about collision checks that are not
-    done.
+    Collisions are ignored for them, and places between grid points may reach them. ``notes`` has sentences for the user
+    about collision checks that are not done.
     """
 
     placements: tuple[Placement, ...]
     """Best first."""
     tried: int
-    """Places that were tried, all arms together."""
+    """Number of places that were tried: grid places of each arm, and placements of all arms together."""
     hopeless: tuple[int, ...]
-    """Tasks that no place of the grid reaches, collisions aside."""
+    """Tasks that no arm reaches from any place of its grid."""
     conflicts: tuple[tuple[int, int], ...]
-    """Pairs of other tasks that no place of the grid reaches together."""
+    """Pairs of other tasks that no place of the grid reaches together; empty for two arms."""
     notes: tuple[str, ...]
 
     @property
@@ -161,7 +162,11 @@ class _Judged(NamedTuple):
     best: FloatArray
     """(c, m) best value of the objective for each task; -inf if the task is not reached."""
     score: FloatArray
-    """(c, 2) weight of reached tasks, and value of the worst posture; -1 without a posture."""
+    """
+    (c, 2) weight of reached tasks, and value of the worst posture, -1 without a posture.
+
+    Both are -1 if the bases of two arms are nearer than allowed.
+    """
 
 
 class _PlaceSearch:

@@ -1,4 +1,4 @@
-"""Read work cells from YAML files, which name arms, base places, tasks and boxes; read tasks from CSV files."""
+"""Read work cells from YAML files, with arms, base places, boxes and a file of tasks; read tasks from CSV files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import itertools

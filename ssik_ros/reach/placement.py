@@ -42,7 +42,11 @@ LARGEST_MARGIN = np.pi
 
 
 class Variants(NamedTuple):
-    """The poses that are tried for all tasks: the pose of each task, and poses at the ends of its tolerances."""
+    """
+    The poses that are tried for all tasks: the pose of each task, and poses at the ends of its tolerances.
+
+    If the tool may spin, each of these poses is tried at 24 angles about the tool's z axis.
+    """
 
     poses: FloatArray
     """(v, 4, 4) in the frame of the cell; the first of each task is the pose of the task."""
@@ -208,11 +212,11 @@ class PlacedPostures(NamedTuple):
     """k postures of tasks at places of the base, each with the value of the objective."""
 
     q: FloatArray
-    """(k, n)."""
+    """(k, n) [rad or m]."""
     cells: IntArray
     """(k,) index of the place times the number of tasks, plus index of the task."""
     values: FloatArray
-    """(k,) value of the objective at each posture, at most LARGEST_MARGIN."""
+    """(k,) value of the objective at each posture, at most LARGEST_MARGIN (pi)."""
 
 
 class PlacedArm:

@@ -65,7 +65,7 @@ class ReachResult(NamedTuple):
     status: NDArray[np.uint8]
     """(m,) of :class:`CellStatus`; NOT_ASKED outside of the map."""
     is_border: NDArray[np.bool_]
-    """(m,) whether the eight positions around, at the nearest orientation, do not all have one status."""
+    """(m,) whether the eight positions around, at the nearest orientation, differ in status; False with ``exact``."""
     distance: FloatArray
     """(m,) distance from the position of the nearest cell [m]; 0 with ``exact``."""
     angle: FloatArray
@@ -92,13 +92,15 @@ class MapComparison(NamedTuple):
     """
     Numbers of cells that both of two maps reach, only one of them, or neither, and of undecided cells.
 
-    Only cells inside the region of both maps count.
+    Cells that are outside the region or not decided yet in one of the maps do not count.
     """
 
     both: int
+    """Cells that are REACHABLE in both maps."""
     first_only: int
     second_only: int
     neither: int
+    """Cells that are OUT_OF_REACH or COLLIDES in each map."""
     undecided: int
     """Cells whose status is UNKNOWN in one of the maps."""
 

@@ -55,7 +55,7 @@ class ChainScene(NamedTuple):
     carriers: IntArray
     """(s,) joint of the chain that moves a shape; -1 for a fixed shape."""
     placements: FloatArray
-    """(s, 4, 4) in the base link, all joints at zero."""
+    """(s, 4, 4) pose of each shape in the base link of the chain, all joints of the chain at zero."""
     vertices: FloatArray
     """(v, 3) of all meshes [m]."""
     triangles: IntArray
@@ -63,7 +63,7 @@ class ChainScene(NamedTuple):
     ends: IntArray
     """(s + 1, 2) first vertex and first triangle of each shape."""
     pairs: IntArray
-    """(p, 2) shapes that are checked."""
+    """(p, 2) indices of two shapes that are checked against each other."""
 
     def checksum(self) -> str:
         """Return the SHA-256 of all names and arrays, as hexadecimal text."""
