@@ -95,7 +95,7 @@ class Srdf:
     name: str = ''
     xml: str = ''
     groups: tuple[SrdfGroup, ...] = ()
-    """Subgroups before the groups that use them, otherwise in document order."""
+    """Subgroups before the groups that use them: by depth of nesting, then in document order."""
     states: tuple[GroupState, ...] = ()
     """In document order; of states with the same name and group, the last one counts."""
     end_effectors: tuple[EndEffector, ...] = ()

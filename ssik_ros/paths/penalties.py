@@ -88,7 +88,7 @@ class PostureCosts:
 
 def limit_margins(chain: SerialChain, q: FloatArray) -> FloatArray:
     """
-    Return the distance (k, n) of each joint from its nearer limit, as a share of its range; inf for no limits.
+    Return the distance (k, n) of each joint from its nearer limit, as a share of its range; inf if one is missing.
 
     :param chain: the joints.
     :param q: (k, n) postures.

@@ -187,7 +187,7 @@ class ToolPathRequest:
     bound_seconds: float = 0.0
     """How long the plan works on its lower bound, at most until the timeout [s]; 0 for no limit of time."""
     bound_rounds: int = 0
-    """Most refinements of the lower bound; 0 for no limit. If both are zero, a quick bound is returned, far lower."""
+    """Most rounds that refine the lower bound; 0 for 60. If both are zero, a quick bound is returned, far lower."""
     is_cancelled: Callable[[], bool] | None = None
     """Is asked again and again; the plan ends soon after it returns true."""
     report_progress: ProgressReport | None = None

@@ -58,8 +58,12 @@ class Decided(NamedTuple):
     limit_margin: NDArray[np.float32]
     """(n,) largest of all branches, of the distance to the nearest limit [rad or m]; NaN as ``manipulability``."""
     effort: NDArray[np.uint16]
-    """(n,) amount of work: number of tried values and cells of the sampled joint, plus starts of a search. It is 0 if a
-    closed form or a proof decided without them."""
+    """
+    (n,) amount of work of searches: numbers of values and cells of the sampled joint, plus starts.
+
+    It is 0 for poses that were decided without a search. With collision checks, further postures that were tried for
+    want of a free one count, too.
+    """
     clearance: NDArray[np.float32] | None = None
     """(n,) largest of all branches [m], NaN without a branch; None if it was not requested."""
     self_motions: NDArray[np.uint8] | None = None

@@ -145,7 +145,7 @@ class PoseSamples(NamedTuple):
     causes: NDArray[np.uint8]
     """(m,) indices into :data:`CAUSES`."""
     counts: IntArray
-    """(m,) postures within the limits."""
+    """(m,) number of postures within the limits."""
     q: FloatArray
     """(k, n) postures, ordered by sample."""
     labels: NDArray[np.int8]

@@ -64,7 +64,7 @@ class PlaceSettings:
     objective: str = 'manipulability'
     """Quantity to maximise in the worst posture: ``manipulability`` or ``limit_margin``."""
     places: int = 10
-    """Number of places to return."""
+    """Most placements to return."""
     apart: float = 0.0
     """Least distance of the base links of two arms [m]."""
     seed: int = 0
@@ -87,7 +87,7 @@ class TaskResult(NamedTuple):
     arm: int
     """The arm that reaches it; -1 if no arm does."""
     q: FloatArray | None
-    """(n,) its best posture."""
+    """(n,) its best posture that does not collide [rad or m]; None if no arm reaches the task."""
     value: float
     """Value of the objective at that posture; NaN without a posture."""
     reason: str
@@ -104,6 +104,7 @@ class Placement(NamedTuple):
     value: float
     """Least value of the objective among the postures of the reached tasks; NaN if no task is reached."""
     tasks: tuple[TaskResult, ...]
+    """Results in the order of the tasks."""
 
     @property
     def reached(self) -> int:

@@ -55,6 +55,7 @@ class WorkCell:
 
     name: str
     arms: tuple[tuple[PlacedArm, ...], ...]
+    """For each arm, the robots to choose from."""
     tasks: PlaceTasks
     settings: PlaceSettings
 

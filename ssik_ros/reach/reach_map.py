@@ -59,11 +59,15 @@ class ReachResult(NamedTuple):
     reachable: NDArray[np.bool_]
     """(m,) whether the nearest cell, or with ``exact`` the pose itself, is reachable."""
     proved: NDArray[np.bool_]
-    """(m,) whether ``reachable`` is a fact about the pose itself: it is the pose of a cell, or the solver was asked."""
+    """
+    (m,) whether ``reachable`` is proved for the pose itself.
+
+    This needs a status that is proved, and a pose that is the pose of a cell, up to rounding, or ``exact``.
+    """
     branches: NDArray[np.uint8]
-    """(m,) branches of the nearest cell, or with ``exact`` of the pose."""
+    """(m,) number of branches of the nearest cell, or with ``exact`` of the pose, at most 255; 0 outside of the map."""
     status: NDArray[np.uint8]
-    """(m,) of :class:`CellStatus`; NOT_ASKED outside of the map."""
+    """(m,) of :class:`CellStatus`; NOT_ASKED outside of the map, and for cells that are not decided yet."""
     is_border: NDArray[np.bool_]
     """(m,) whether the eight positions around, at the nearest orientation, differ in status; False with ``exact``."""
     distance: FloatArray

@@ -51,7 +51,7 @@ class SearchOutcome(NamedTuple):
     first: int
     """Waypoint of the first row."""
     cost: float
-    """Cost of the path; infinite if the search found none."""
+    """Cost of the path, with straight motions in place of free travel; infinite if the search found none."""
     failure: PathFailure | None
     """Why the search failed; None if it found a path."""
     limits: StepLimits
@@ -59,7 +59,7 @@ class SearchOutcome(NamedTuple):
     stopped: str = ''
     """Why the search ended early; empty if it did not."""
     travel_paths: Mapping[int, FloatArray] = MappingProxyType({})
-    """Free travel (k, n) from the waypoint with this index to the next one."""
+    """Corners (k, n) of free travel, by the index of the waypoint that it leaves."""
 
 
 class PathTask(NamedTuple):
