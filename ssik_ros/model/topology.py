@@ -71,8 +71,8 @@ class AxisGeometry:
 
         :param chain: the chain.
         :param parallel: largest sine of the angle between axes that count as parallel.
-        :param near: distance of axes from a common point below which they count as meeting, as a share of a length: of
-            the size of the chain if that is below 1 cm or above 1 m, else of 1 m.
+        :param near: distance of axes from a common point, divided by the length in :attr:`near`, below which they count
+            as meeting.
         """
         slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
         return cls(chain.axes, chain.points, parallel, near, frozenset(slides.tolist()))

@@ -2,7 +2,7 @@
 The free parameters of a tool path at each waypoint, and the exact postures for samples of them.
 
 The first parameters are values of the first joints, if the chain has more than seven. Then come numbers of the tool's
-pose within its tolerance. For seven or more joints, the last parameter is the value of the held joint: the closed form
+pose within its tolerance. With seven or more joints, the last parameter is the value of the held joint. The closed form
 keeps this joint of the last seven fixed.
 """
 

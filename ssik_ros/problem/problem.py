@@ -228,8 +228,8 @@ class Problem:
     """
     For each target of a chain with slides: its index, and its reach without limits of slides.
 
-    An unknown reach is given as None. The tuple is empty without hulls, and if no slide moves a tip: then the kernels'
-    proofs that a target is out of reach use no limits.
+    An unknown reach is given as None. The tuple is empty without hulls, and if no slide moves a tip. In the
+    second case the kernels' proofs that a target is out of reach use no limits.
     """
 
     @property
