@@ -53,7 +53,7 @@ class TravelResult(NamedTuple):
     tries: int
     """Number of straight motions that were checked."""
     pair: int
-    """The pair of bodies that collided most often; -1 if no motion collided."""
+    """Index of the pair of bodies that collided most often, see :class:`Obstacles`; -1 if no motion collided."""
     is_start_shut_in: bool
     """Whether the tree from the start has fewer postures than the tree from the end; False if a polyline was found."""
 

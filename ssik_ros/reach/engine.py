@@ -79,7 +79,7 @@ class BatchReport(NamedTuple):
     units: int
     """Number of units."""
     counts: NDArray[np.int64]
-    """(k,) cells by their outcome."""
+    """(k,) number of cells with each outcome of the job."""
     seconds: float
     """Processor time [s]."""
     elapsed: float

@@ -22,8 +22,9 @@ Method
    without having left N(b) before (Miranda; Krawczyk 1969).
 4. N applied again to its own box makes it smaller. With D = -J_x^-1 J_p, e is the remaining half width.
 5. If N(b) is not inside b, the box still holds all postures of the branch, but whether there are any is not proved.
-   Such a box is intersected with N(b), around any q0. Any joints can be the parameters p; the joints that turn most
-   along the null space for their half widths are chosen. If N(b) and b do not meet, the box holds no posture.
+   Such a box is intersected with N(b), around any q0. Any joints can be the parameters p. The joints are chosen that
+   move most along the null space, compared with the roots of their half widths. If N(b) and b do not meet, the box
+   holds no posture.
 
 Degeneracies
 ------------

@@ -25,18 +25,18 @@ MOTIONS_AT_ONCE = 50
 
 
 class Verdicts(NamedTuple):
-    """
-    Results of collision checks of m postures: whether each collides, by which pair of bodies, and a distance.
-
-    The distance is a lower bound on the least distance of bodies [m].
-    """
+    """Results of collision checks of m postures: whether each collides, a pair of bodies, and a bound on distances."""
 
     verdicts: IntArray
     """(m,) COLLISION_FREE, COLLIDES, or DOUBTFUL if only exact shapes can decide."""
     pairs: IntArray
-    """(m,) the pair that collides or may collide; -1 for postures that the kernels prove free."""
+    """(m,) index of the pair of bodies that collides or may collide; -1 for postures that the kernels prove free."""
     distances: FloatArray
-    """(m,) lower bound on the least distance of bodies, with hulls in place of meshes [m]."""
+    """
+    (m,) lower bound on the distance of all pairs that were measured, with hulls in place of meshes [m].
+
+    It is at most the distance that was asked for. In a posture that collides, some pairs may not be measured.
+    """
 
     @property
     def are_hits(self) -> NDArray[np.bool_]:
@@ -94,7 +94,8 @@ class Obstacles:
         """
         Return, for each posture, a lower bound (k,) on the least distance of bodies, minus the required distance [m].
 
-        Meshes are replaced by their hulls. Negative values mean that the required distance may not be kept.
+        Meshes are replaced by their hulls. Negative values mean that the required distance may not be kept. For a
+        posture that collides, the value is negative, but other pairs may be nearer.
 
         :param q: (k, n) postures.
         :param enough: distance beyond the required one; above it the bounds need not be tight [m].

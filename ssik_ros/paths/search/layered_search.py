@@ -62,7 +62,7 @@ class Layers:
     is_doubtful: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether the kernels could not decide if a row collides."""
     culprits: IntArray
-    """(k,) the pair of bodies that collides, -1 if the row is free or not checked yet."""
+    """(k,) index of the pair of bodies that collides, -1 if the row is free or not checked yet."""
     lengths: IntArray
     """(k,) number of layers of the best piece (sequence over consecutive layers) that ends at a row."""
     costs: FloatArray

@@ -151,7 +151,7 @@ def _size_count(kind: int) -> int:
 
 
 class ScenePlan(NamedTuple):
-    """The shapes for collision checks as arrays, and notes for the user about shapes and pairs that are left out."""
+    """Result of :func:`make_scene`: shapes as arrays, and sentences for the user about shapes and pairs left out."""
 
     scene: ChainScene
     notes: tuple[str, ...]
