@@ -36,7 +36,7 @@ SPHERE, BOX = 'sphere', 'box'
 
 
 class UnitPoses(NamedTuple):
-    """Some poses of a unit that are inside the region, with their indices in it; ``pieces`` of the cells yields them."""
+    """Poses of a unit that are inside the region, with their indices in it; ``pieces`` of the cells yields them."""
 
     poses: FloatArray
     """(n, 4, 4) poses of the tip in the base; the next poses that ``pieces`` yields overwrite them."""
