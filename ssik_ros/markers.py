@@ -30,7 +30,11 @@ def angles_of_arc(lower: float, upper: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Marker:
-    """One shape to draw in a viewer; ``namespace`` and ``number`` together identify it."""
+    """
+    One shape to draw in a viewer; ``namespace`` and ``number`` together identify it.
+
+    The function that returns it says in which frame its points are.
+    """
 
     namespace: str
     number: int

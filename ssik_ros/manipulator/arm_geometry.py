@@ -1,4 +1,4 @@
-"""Joints, forward kinematics and collisions of an arm: everything that needs no solver."""
+"""Joints, limits, forward kinematics, Jacobian and collision checks of an arm, which need no solver."""
 
 from collections.abc import Iterable
 import functools
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 @tells_near_names
 class ArmGeometry:
-    """An arm without a solver: its joints and limits, forward kinematics, Jacobian and collisions."""
+    """
+    An arm without a solver: a ``group`` with one tip of a ``robot``.
+
+    It has the joints and limits, forward kinematics, Jacobian and collision checks of the arm.
+    """
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 @tells_near_names
 @dataclass(frozen=True, eq=False)
 class ArmPath(ToolPath):
-    """A planned joint path of an arm; ``show()`` plays it in the viewer."""
+    """
+    Result of ``Manipulator.plan``: the joint path of an arm, or the reason for the failure.
+
+    ``show()`` plays the path in the viewer; after a failure, the longest part of a path that works.
+    """
 
     open_session: 'Callable[[], Session] | None' = dataclasses.field(default=None, repr=False)
     """Returns a session of the viewer in which the path is shown."""

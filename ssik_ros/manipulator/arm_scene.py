@@ -1,4 +1,4 @@
-"""Collision checks of an arm among boxes, spheres and meshes."""
+"""Collision checks of an arm among boxes, spheres, meshes and other objects."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -34,7 +34,11 @@ Items = Mapping[str, Any] | Iterable[Any]
 
 @tells_near_names
 class ArmScene:
-    """Collision checks of an arm among objects; joints outside the arm have default positions. Serves one thread."""
+    """
+    Tells which bodies collide at a posture of an arm: links of its robot, and ``objects``. Serves one thread.
+
+    Joints outside the arm have their values in :func:`ssik_ros.model.default_seed.default_state`.
+    """
 
     def __init__(
         self,

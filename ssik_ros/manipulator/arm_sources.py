@@ -1,4 +1,8 @@
-"""Constructors of an arm: from a URDF, a planning group, axes, Denavit-Hartenberg parameters, or a robot's name."""
+"""
+Constructors of an arm: from a URDF, a planning group or a robot's name.
+
+Or from numbers: axes, frames of the joints, or Denavit-Hartenberg parameters.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Methods of an arm that plan paths and show pictures; planner and viewer are imported at their first use."""
+"""Methods of an arm that plan paths and show the arm; planner and viewer are imported at their first use."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ArmTasks(ArmGeometry):
-    """An arm with the methods ``plan`` for tool paths and ``show`` for pictures."""
+    """An arm with the methods ``plan``, for joint paths through tool poses, and ``show``, for pages and pictures."""
 
     def plan(
         self, poses: ArrayLike, scene: 'ArmScene | None' = None, **settings: Any

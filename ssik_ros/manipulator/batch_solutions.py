@@ -15,10 +15,10 @@ from ssik_ros.value_class import dataclass
 @dataclass(frozen=True, eq=False, slots=True)
 class BatchSolutions:
     """
-    Solutions of ``m`` poses, ``k`` in all; ``batch[i]`` is the array (k_i, n) of pose i, best first.
+    Solutions of ``m`` poses for an arm of n joints, ``k`` in all; ``batch[i]`` is the array (k_i, n) of pose i.
 
-    Iterating gives these arrays one after the other. A pose that is not a rigid transform has no rows and status
-    REFUSED.
+    The rows of a pose are in the order of ``Manipulator.solve``. Iterating gives the arrays one after the other. A pose
+    that is not a rigid transform has no rows and status REFUSED.
     """
 
     q: FloatArray
@@ -64,7 +64,7 @@ class BatchSolutions:
         return solved
 
     success = solved
-    """The same by the word of every result."""
+    """The same as ``solved``; all results have the attribute ``success``."""
 
     def best(self) -> FloatArray:
         """Return the first solution of each pose (m, n), NaN for poses without one."""

@@ -1,7 +1,9 @@
 """
-Solve a pose by the closed form of an arm: find all branches, then filter them by the settings of the solve.
+Solve a pose by the closed form of an arm: find its branches, then filter them by the settings of the solve.
 
-The filters are, in this order: limits, held joints, distance from the seed, windings of joints, ``max_solutions``.
+For an arm with a held joint these are the branches at given values or at samples of this joint. The filters are, in
+this order: limits, held joints, arm angle, distance from the seed. Then the windings of joints are added if requested,
+and ``max_solutions`` cuts the list.
 """
 
 import math
@@ -63,9 +65,10 @@ NEARLY = 0.05
 
 class ArmClosedForm:
     """
-    The closed form ``arm`` of one ``chain``; ``facts`` has its name, tier and reason for reports.
+    The closed form ``arm`` of one ``chain``; ``facts`` has its name, tier, reason, held joint and drift for reports.
 
-    ``arm_angle`` computes arm angles; None if the chain lacks a spherical shoulder or wrist.
+    ``arm_angle`` computes arm angles; None unless the chain has seven revolute joints, a spherical shoulder and a
+    spherical wrist.
     """
 
     def __init__(self, chain: SerialChain, policy: TolerancePolicy) -> None:

@@ -12,15 +12,19 @@ class Diagnostic:
     solver_name: str
     """Dotted name of the solver, such as ``ikgeo.three_parallel``."""
     solver_tier: int
-    """0 closed form, 1 closed form at samples of one joint, 2 numeric elimination, 3 iteration."""
+    """
+    0 closed form, 1 closed form at samples of a held joint, 2 numeric elimination, 3 iteration.
+
+    Arms in a class of seven joints, such as ``seven_r.srs``, have tier 0 although a joint is held.
+    """
     dispatch_reason: str
     """Reason for the choice of the solver."""
     raw_candidates: int
-    """Different candidates that reach the target, before limits; 0 when none does."""
+    """Different candidates that reach the target, before limits; of a search the solutions that it found."""
     dropped_by_limits: int
-    """Raw candidates outside the joint limits at every winding; 0 with ``respect_limits=False``."""
+    """Raw candidates outside the joint limits at every winding; 0 for a search, and unless limits drop solutions."""
     dropped_by_max_solutions: int
-    """Solutions that ``max_solutions`` cut off."""
+    """Solutions that ``max_solutions`` cut off; a search ends before it finds them, unless a cost is given."""
     final_count: int
     """Number of returned solutions."""
     max_fk_residual: float
@@ -28,23 +32,31 @@ class Diagnostic:
     refinement_engaged: int
     """Candidates that the rescue of ``allow_refinement`` iterated on."""
     fk_atol: float
-    """Largest residual that an accepted solution may have."""
+    """Largest residual that a solution of a closed form may have; a search has its own tolerance."""
     warnings: tuple[str, ...] = ()
-    """Sentences about options that had no effect, and about doubtful results."""
+    """Sentences about tolerances that had no effect, and about arms with too few joints for the pose."""
     geometric_branches: int = 0
-    """Branches that pass limits, seed tolerance and held joints."""
+    """
+    Branches that pass limits, held joints, arm angle and seed tolerance.
+
+    With a scene, at most the number of postures without collision.
+    """
     winding_representatives: int = 0
-    """Postures of the geometric branches with all windings of joints; without ``enumerate_windings``, one for each."""
+    """
+    Postures of the geometric branches with all windings of joints; without ``enumerate_windings``, one for each.
+
+    With a scene, at most the postures without collision.
+    """
     dropped_by_seed_tolerance: int = 0
     """Branches further from the seed than ``seed_tolerance``."""
     dropped_by_hold: int = 0
-    """Branches in which a held joint has another value."""
+    """Branches in which a held joint, or the arm angle, has another value than requested."""
     cause: Cause = Cause.NONE
-    """Why the solve failed; NONE if it found a solution."""
+    """Why the solve failed; NONE if it found a solution, and if only ``max_solutions`` left none."""
     clock_ended: bool = False
     """Whether the wall clock ended the search."""
     detail: str = ''
-    """Message of the solver."""
+    """Message of a search, or about a collision of all solutions; empty otherwise."""
 
     def summary(self) -> str:
         """

@@ -62,7 +62,7 @@ class KinBodyJoint:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KinBody:
-    """An arm as a list of joint axes and the pose of its end effector with all joints at zero."""
+    """An arm as its joint axes, from base to end effector, and the pose of the end effector with all joints at zero."""
 
     joints: tuple[KinBodyJoint, ...]
     home: FloatArray

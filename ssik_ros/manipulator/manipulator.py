@@ -1,12 +1,12 @@
 """
-The class ``Manipulator``, the entry point for Python users: an arm with forward and inverse kinematics, from its URDF.
+The class ``Manipulator``, the entry point for Python users: an arm with forward and inverse kinematics.
 
 >>> arm = Manipulator.from_urdf('ur5e.urdf')
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
 
 Names, arguments and defaults are the same as in ssik's ``Manipulator``. If the arm has a closed form, ``solve`` returns
-every branch, for an arm with a held joint the branches at samples of this joint. If the arm has no closed form, or if
-``method`` names another solver, that solver searches.
+every branch; at a singular pose some may be missing. For an arm with a held joint these are the branches at samples of
+this joint. For other arms, ``ssik_ros/Auto`` searches for one solution. ``method`` names another solver.
 """
 
 import functools

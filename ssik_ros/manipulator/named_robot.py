@@ -19,17 +19,18 @@ from ssik_ros.value_class import dataclass
 @dataclass(frozen=True, eq=False, slots=True)
 class NamedRobot:
     """
-    A robot loaded by its name, with its kinematics.yaml, or with base and tip link if it is an arm of the catalogue.
+    A robot that was loaded by its name, with the path of its kinematics.yaml.
 
-    An arm of the catalogue has None as ``kinematics_path``, and so has a configuration without this file.
+    An arm of the catalogue has base and tip link instead. ``kinematics_path`` is None for it, and for a configuration
+    without this file.
     """
 
     robot: RobotModel
     kinematics_path: Path | None = None
     base: str | None = None
-    """Base link of an arm of the catalogue."""
+    """Base link of an arm of the catalogue; None for other robots."""
     tip: str | None = None
-    """Tip link of an arm of the catalogue."""
+    """Tip link of an arm of the catalogue; None for other robots."""
 
     def likely_groups(self, *, with_one_tip: bool = False) -> list[JointGroup]:
         """
@@ -101,7 +102,11 @@ def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
 
 
 class PackageChoice(NamedTuple):
-    """A user's choices for a MoveIt configuration: which robot of the package, which files, and xacro arguments."""
+    """
+    A user's choices for a MoveIt configuration: which robot of the package, which files, and xacro arguments.
+
+    None leaves a choice to the package.
+    """
 
     robot_name: str | None = None
     """The robot of a package with several."""

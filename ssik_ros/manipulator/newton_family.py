@@ -1,12 +1,13 @@
 """
-The Robotics Toolbox's functions ``ik_NR``, ``ik_GN`` and ``ik_LM``, and the same calls as methods of an arm.
+The Robotics Toolbox's functions ``ik_NR``, ``ik_GN`` and ``ik_LM``, which are methods of ``Manipulator``, too.
 
 >>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
 
-Names, order and defaults of the arguments are the Robotics Toolbox's. The criterion is E = e^T W e / 2 < ``tol``, as
-there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults. Here the damping follows the success of the steps
-(``'adaptive'``), there it is ``'chan'`` with k = 1. Limits are kept during the search instead of checked after it.
-Without success ``q`` is the best state of all searches.
+Names, order and defaults of the arguments are the Robotics Toolbox's, with more arguments after them. The criterion is
+E = e^T W e / 2 < ``tol``, as there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults. Here the damping
+follows the success of the steps (``'adaptive'``), there it is ``'chan'`` with k = 1. With ``joint_limits``, most
+searches keep the limits at every step, while the toolbox checks limits after a search. Without success ``q`` is the
+best state of all searches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -83,7 +84,11 @@ class Chain(Protocol):
 
 
 class NewtonFamily:
-    """The Newton solvers of one arm, by their settings; each is made at its first use."""
+    """
+    The Newton solvers of one arm: makes a solver for each combination of settings, and solves poses by them.
+
+    A solver is made at its first use. At most 64 entries are kept.
+    """
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """

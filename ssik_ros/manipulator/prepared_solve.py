@@ -1,8 +1,9 @@
 """
 Solves of an arm that are checked and set up once for a combination of options, then called for many poses.
 
-:class:`ssik_ros.Manipulator` keeps one for each combination that it has seen. :class:`SearchSolve` serves arms without
-a closed form and solves that name a method; :class:`ssik_ros.manipulator.closed_form_solve.ClosedFormSolve` the others.
+:class:`ssik_ros.Manipulator` keeps up to 64 of them, one for each combination.
+:class:`ssik_ros.manipulator.closed_form_solve.ClosedFormSolve` calls the closed form of an arm. :class:`SearchSolve`
+serves arms without a closed form, and solves with the name or with parameters of a search.
 """
 
 from abc import ABC, abstractmethod
@@ -43,7 +44,11 @@ CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 
 
 class PreparedSolve(ABC):
-    """A solve whose options are already checked; a call gives only target and seed. Several threads may call it at once."""
+    """
+    A solve whose options are already checked; a call gives only target and seed.
+
+    Several threads may call it at once, unless its settings have a scene, which serves one thread.
+    """
 
     def __init__(self, settings: SolveSettings, facts: SolverFacts) -> None:
         """
@@ -182,7 +187,12 @@ def _few_joints(dof: int, count: int) -> tuple[str, ...]:
 
 
 class SearchSolve(PreparedSolve):
-    """The prepared solve by a named solver, or by ``ssik_ros/Auto``; it returns one solution unless more are requested."""
+    """
+    The prepared solve by a named solver, or by ``ssik_ros/Auto``.
+
+    It returns up to ``max_solutions`` solutions, by default one. With a cost it finds up to 16, from which the cost
+    chooses.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """
-The self-motions of an arm: of its own seven joints, or of six joints and a spin about an axis of the tool.
+The self-motions of an arm: of its seven joints, or of six joints and a spin about an axis of the tool.
 
-A self-motion is a curve of postures along which the joints move while the tip stays.
+A self-motion is a curve of postures along which the joints move while the tip stays, or only spins about this axis. Six
+joints or fewer without a spin have such curves at some singular poses.
 """
 
 from collections.abc import Sequence
@@ -41,7 +42,11 @@ SEVEN = 7
 
 
 class SelfMotionArm:
-    """Finds the self-motions of one arm: curves of postures that reach one pose. One instance serves one thread."""
+    """
+    Finds the self-motions of one arm: curves of postures that reach one pose, maybe up to a spin of the tool.
+
+    One instance serves one thread.
+    """
 
     def __init__(self, robot: RobotModel, group: JointGroup, policy: TolerancePolicy) -> None:
         """

@@ -19,7 +19,7 @@ class Continuum(NamedTuple):
     """
     A curve of solutions through one solution: its direction there, and its length within the limits.
 
-    Arms of six joints have such curves at singular poses.
+    Arms of six joints have such curves at some singular poses.
     """
 
     direction: NDArray[np.float64]
@@ -30,7 +30,11 @@ class Continuum(NamedTuple):
 
 @tells_near_names
 class Solution(NamedTuple):
-    """One joint vector that reaches the target, with its residual and, at a singular pose, the curve through it."""
+    """
+    One joint vector that reaches the target, with its residual.
+
+    If a curve of solutions leads through it, as at some singular poses, ``continuum`` has the curve.
+    """
 
     q: NDArray[np.float64]
     """(dof,) joint vector [rad or m]."""
@@ -44,7 +48,11 @@ class Solution(NamedTuple):
 
 @tells_near_names
 class Solutions(list[Solution]):
-    """The solutions of a pose, best first. An empty list has the ``cause`` and the ``reason`` of the failure."""
+    """
+    The solutions of a pose: the nearest to the seed first or, if a cost was given, the least cost first.
+
+    An empty list has the ``cause`` and the ``reason`` of the failure.
+    """
 
     __slots__ = ('_explain',)
     _explain: Callable[[], Diagnostic]
@@ -87,7 +95,7 @@ def _with_report(rows: list[Solution], report: Diagnostic | None) -> Solutions:
 
 class Candidates(NamedTuple):
     """
-    The solutions of one solve, best first, with the number of candidates that each filter dropped and the cause.
+    The solutions of one solve in the order of :class:`Solutions`, counts of candidates, and the cause of a failure.
 
     Fields that :class:`ssik_ros.manipulator.diagnostic.Diagnostic` has, too, mean the same there.
     """
@@ -153,16 +161,20 @@ def _continuum(curve: FloatArray, n: int) -> Continuum | None:
 
 
 class SolverFacts(NamedTuple):
-    """Name and tier of the solver of an arm, with the reason for its choice, the held joint and the drift."""
+    """
+    Name and tier of the solver of an arm, and the reason for its choice.
+
+    For a closed form it has the held joint and the drift, too.
+    """
 
     solver_name: str
     """Dotted name, such as ``ikgeo.three_parallel``."""
     tier: int
-    """0 closed form, 1 closed form at samples of one joint, 2 numeric elimination, 3 iteration."""
+    """As :attr:`Diagnostic.solver_tier`: 0 and 1 closed form, 2 numeric elimination, 3 iteration."""
     reason: str
     held_joint: str | None = None
-    """The joint of seven whose values are sampled."""
+    """Name of the joint of seven whose values are sampled; None if no joint is held."""
     is_analytic: bool = True
-    """True for a closed form, False for a search."""
+    """True for a closed form or an elimination, False for a search."""
     drift: float = 0.0
     """Distance of the axes from the class of the closed form [m]."""

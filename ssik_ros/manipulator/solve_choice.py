@@ -1,4 +1,4 @@
-"""Choose the solver of an arm for each combination of options of ``Manipulator.solve``, and keep it for later calls."""
+"""Choose the solver of an arm for the options of ``Manipulator.solve``, and keep up to 64 choices for later calls."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,7 +35,11 @@ MOST_KEPT = 64
 
 
 class SolveChoice:
-    """Chooses between closed form and search for one arm, and keeps the solvers; several threads may use it at once."""
+    """
+    Chooses between closed form and search for one arm, and keeps prepared solves and solvers.
+
+    Several threads may use it at once.
+    """
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 class SolveSettings(NamedTuple):
     """
-    The checked arguments of :meth:`Manipulator.solve`, except the target and parameters of the solver.
+    The checked arguments of :meth:`Manipulator.solve`, except target, ``explain``, ``method`` and its parameters.
 
     Each field means the same as the argument of that name; ``seed`` is ``q_seed``.
     """

@@ -14,7 +14,8 @@ class TolerancePolicy:
     """
     Tolerances of an arm under ssik's names: for its axes, its solutions and its targets; rarely changed.
 
-    If a changed field has no effect, the report of the solve has a warning with its name.
+    The report of a solve warns about changed fields that no calculation reads. It also warns about axis tolerances that
+    differ from those with which the Manipulator was made.
     """
 
     axis_parallel: float = 1e-8
@@ -34,7 +35,7 @@ class TolerancePolicy:
     subproblem_dedup: float = 1e-3
     """Difference of two branches, in every joint, below which they may be one [rad]."""
     subproblem_postverify: float = 1e-9
-    """Largest Frobenius norm of FK(q) - T of an accepted solution."""
+    """Largest Frobenius norm of FK(q) - T of an accepted solution of a closed form."""
 
     def __post_init__(self) -> None:
         """Raise InvalidOption if a field is not a positive number."""
