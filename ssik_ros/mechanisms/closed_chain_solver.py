@@ -150,7 +150,7 @@ class ClosedChainSolver(SearchSolver):
 
 
 class _LoopFailures(SearchFailures):
-    """Maps the code of a failed search to status and cause, with a cause of its own for loops that stay open."""
+    """Maps the code of a failed search to status and cause, with the further cause LOOP for loops that stay open."""
 
     def explain(
         self,
@@ -177,7 +177,11 @@ class _LoopFailures(SearchFailures):
 
 
 class _ClosedChainSearch:
-    """One search for a request: starts, descents from them, and the solutions found."""
+    """
+    The searches for one request: makes their starts, and descends from each by the iterations of a mechanism.
+
+    Solutions, errors and counters go to the arrays of a :class:`~ssik_ros.solvers.search.solver.Run`.
+    """
 
     def __init__(self, solver: ClosedChainSolver, posed: GroupMechanism, run: Run) -> None:
         """

@@ -12,9 +12,9 @@ class Joint(GuidedFrame):
     """
     A joint between two links: a fixed pose in the parent, followed by up to six degrees of freedom.
 
-    After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
-    that has another parent. A method raises InvalidOption for an argument of a wrong type, unless it names another
-    error.
+    After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a
+    link, which keeps its parent, or has neither. A method raises InvalidOption for an argument of a wrong type, unless
+    it names another error.
     """
 
     def __init__(self, name: str = '') -> None:
@@ -33,7 +33,7 @@ class Joint(GuidedFrame):
 
     @property
     def is_closure(self) -> bool:
-        """Whether this joint closes onto a link that has another parent."""
+        """Whether this joint closes onto a link, which is not its child."""
         return self._closure is not None
 
     def add_child(self, child: Frame) -> None:
@@ -120,7 +120,7 @@ class Joint(GuidedFrame):
 
 class Goal(Joint):
     """
-    A target pose of a link.
+    A target pose of the link that :meth:`make_closure` names.
 
     Its degrees of freedom are those in which the link must agree with the goal, all six at first. In the others the
     link is free. A goal has no values: its pose is moved instead.

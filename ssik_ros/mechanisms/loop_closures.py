@@ -68,8 +68,9 @@ class LoopClosure:
 
     name: str
     parent: str
-    """The link whose frame has the axes of the free motion."""
+    """Name of the link with the frame that has the axes of the free motion."""
     child: str
+    """Name of the other link."""
     dof: tuple[DOF, ...] = ()
     """The degrees of freedom in which the two frames may differ, ascending."""
     parent_pose: FloatArray = field(default_factory=lambda: np.eye(4))
@@ -84,7 +85,7 @@ class LoopClosures:
 
     closures: tuple[LoopClosure, ...] = ()
     active_joints: tuple[str, ...] = ()
-    """The joints with motors; all other joints follow from them."""
+    """Names of the variables of joints with motors; all other joints follow from them."""
     initial_positions: Mapping[str, float] = field(default_factory=dict)
     """A state in which the loops are closed, or nearly so, by variable [rad or m]: it chooses the assembly mode."""
 

@@ -1,7 +1,8 @@
 """
-A connected mechanism, compiled for solving: the numbers of its frames in one table, and a program for each chain.
+A mechanism, compiled for solving: the numbers of its frames in one storage, and a program for each chain.
 
-A chain is a set of joints that closures, goals or leaders couple, so that they must be solved together.
+A chain is a set of joints that closures and goals couple, so that they must be solved together. The leaders of these
+joints belong to it, too.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,9 @@ class Mechanism:
     """
     A mechanism compiled for solving: the given frames and all frames that are connected with them.
 
-    Their numbers are in one table, and each chain has a compiled program.
+    ``frames`` has them depth first; ``storage`` has their numbers, one row for each, and ``shape`` their structure.
+    ``chains`` has a :class:`CompiledChain` for each chain. ``loose`` are the rows of joints that are in no chain and
+    have degrees of freedom, ``chain_joints`` the rows of joints in chains.
     """
 
     def __init__(self, roots: Sequence[Frame]) -> None:

@@ -9,7 +9,7 @@ from ssik_ros.errors import describe_choices, quote
 
 
 class DOF(IntEnum):
-    """The six degrees of freedom of a joint in their order: X, Y, Z [m], then the angles EX, EY, EZ [rad]."""
+    """The six degrees of freedom of a joint, numbered from 0: X, Y, Z [m], then the angles EX, EY, EZ [rad]."""
 
     X = 0
     Y = 1
@@ -57,9 +57,9 @@ def snake_case(name: str) -> str:
 
 class CamelCaseNames:
     """
-    Base class that also accepts the camelCase name of every attribute, as in closed-chain-ik-js.
+    Base class that also accepts the camelCase name of every public attribute of its class, as in closed-chain-ik-js.
 
-    Unknown attributes raise AttributeError, also when they are set.
+    Unknown names raise AttributeError. This also holds when they are set, except for names with a leading underscore.
     """
 
     def __getattr__(self, name: str) -> Any:

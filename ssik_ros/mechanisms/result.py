@@ -19,7 +19,11 @@ VECTORS = 9
 
 
 class CompiledChain(NamedTuple):
-    """One chain of a mechanism, a set of joints that must be solved together: compiled program, root frames, and names."""
+    """
+    One chain of a mechanism, a set of joints that must be solved together.
+
+    It has the compiled program, the root frames, and the names of joints, goals and closures.
+    """
 
     program: ChainProgram
     roots: tuple[Frame, ...]

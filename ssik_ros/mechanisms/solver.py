@@ -18,7 +18,7 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions, NAMES, REMOV
 
 class OptionAttributes(CamelCaseNames):
     """
-    Base of solvers: every option of a solve as an attribute, in snake_case and camelCase.
+    Base of solvers: every option of :class:`ClosedChainOptions` as an attribute, in snake_case and camelCase.
 
     ``roots`` is a list with at least one frame of each mechanism to solve.
     """
@@ -78,8 +78,8 @@ class Solver(OptionAttributes):
     :meth:`solve` sets the values of the joints and returns a result for each chain, a set of joints that must be solved
     together. One thread may use a solver at a time.
 
-    A changed structure is compiled again. Every method then raises InvalidClosure if a leader has lost the degree of
-    freedom that a joint follows, or if ``roots`` has anything but frames.
+    A changed structure is compiled again by the next method that solves or measures. This method raises InvalidClosure
+    if a leader has lost the degree of freedom that a joint follows, or if ``roots`` has anything but frames.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:

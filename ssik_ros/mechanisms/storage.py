@@ -1,5 +1,5 @@
 """
-The memory of all frames of a mechanism: poses, joint values, limits, targets and flags, one row for each frame.
+The memory of all frames of a mechanism: numbers such as poses and joint values, and flags, one row for each frame.
 
 :class:`Storage` has the tables, and :func:`gather` moves frames into one. :class:`LiveArray` is an array that users may
 change in place.
@@ -27,10 +27,11 @@ def six_from(column: int) -> slice:
 
 class Storage:
     """
-    The numbers (``reals``: poses, joint values, limits, targets) and ``flags`` of some frames, one row for each frame.
+    The numbers (``reals``) and ``flags`` of some frames, one row for each frame.
 
-    Another thread may replace the array ``reals`` by a new one, when a solve applies its result. To read several
-    numbers of one state, read the attribute ``reals`` once. To write, hold ``lock``.
+    Numbers are poses, joint values, limits, targets, rest poses and weights; :mod:`ssik_ros.kernels.mechanisms.layout`
+    names their columns. Another thread may replace the array ``reals`` by a new one, when a solve applies its result.
+    To read several numbers of one state, read the attribute ``reals`` once. To write, hold ``lock``.
     """
 
     def __init__(self, rows: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""The frames of a robot: links and joints of its URDF, and a closure joint for each loop."""
+"""The frames of a robot: links and joints of its URDF, a joint above the root link, and a closure for each loop."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -19,7 +19,12 @@ ROOT_NAME = '__world_joint__'
 
 
 class UrdfFrames:
-    """The joint and link frames of a robot by the names of its URDF, with one more joint above the root link."""
+    """
+    The frames of a robot ``model`` by name: ``links`` and ``joints`` of its URDF, and ``closures`` of its loops.
+
+    ``root`` is one more joint above the root link. Further rigid frames without an entry turn joint axes to z, and
+    place the ends of loops on links. ``variables`` maps positions of the model to the joints, after :meth:`add_tree`.
+    """
 
     def __init__(self, model: RobotModel) -> None:
         """

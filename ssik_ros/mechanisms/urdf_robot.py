@@ -43,7 +43,7 @@ class CompletedState:
     positions: Mapping[str, float]
     """Positions of all variables by name [rad or m], in the order of the model."""
     status: SOLVE_STATUS
-    """The worst status of all chains; STALLED also if a given position is outside its limits."""
+    """The status of a chain with the largest number; at least STALLED if a given position is outside its limits."""
     results: tuple[ChainResult, ...]
     """One per chain."""
     clamped: tuple[str, ...]
@@ -63,8 +63,8 @@ class UrdfRobot:
     """
     A robot as a mechanism: its links, joints and loop closures as frames, and its joint states; see :func:`from_urdf`.
 
-    ``links``, ``joints`` and ``closures`` have the frames by their names in the URDF. A method raises InvalidOption for
-    an argument of a wrong type.
+    ``links`` and ``joints`` have the frames by their names in the URDF, ``closures`` by the names of the loops. A
+    method raises InvalidOption for an argument of a wrong type.
     """
 
     def __init__(

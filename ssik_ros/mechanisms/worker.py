@@ -26,10 +26,11 @@ RESULTS = slice(layout.VALUES, layout.TARGET)
 
 class WorkerSolver(OptionAttributes):
     """
-    A ``Solver`` that works in a separate thread.
+    Solves mechanisms as :class:`ssik_ros.mechanisms.Solver` does, but in a separate thread.
 
-    :meth:`solve` copies the present state and returns at once. The thread solves without Python's global lock, and
-    again while a chain ends with TIMEOUT. After each run all joints get the new values at the same moment.
+    :meth:`solve` copies the present state and returns a future without waiting. Kernels run without Python's global
+    lock. The thread solves again while a chain ends with TIMEOUT, until :meth:`stop`. After each run all joints get the
+    new values at the same moment, unless the structure of the mechanism has changed.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
