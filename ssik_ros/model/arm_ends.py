@@ -1,4 +1,8 @@
-"""Find base link and tip link of an arm without an SRDF: the longest chain from the root link, without the hand."""
+"""
+Find base link and tip link of an arm without an SRDF: the ends of the longest chain, without the hand.
+
+The chain begins at the root link, unless the caller names a base link.
+"""
 
 import logging
 import math

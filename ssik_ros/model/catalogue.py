@@ -73,7 +73,7 @@ _NO_FIGURE = '1e+30'
 
 @dataclass(frozen=True, slots=True)
 class CatalogueJoint:
-    """One joint of an arm in the catalogue; its origin is given in the frame of the joint before it."""
+    """One joint of an arm in the catalogue; its origin is in the frame of the joint before it, or in the base link."""
 
     name: str
     type: str
@@ -95,6 +95,7 @@ class NearMiss:
     """A kinematic class that an arm belongs to only nearly, with the deviation of its axes from this class."""
 
     arm_class: str
+    """One of :data:`ARM_CLASSES`."""
     distance: float
     """Largest distance of an axis from the point where the class wants axes to meet [m]."""
     angle: float
@@ -113,8 +114,9 @@ class CatalogueArm:
     base_link: str
     tip_link: str
     expected_class: str
-    """One of :data:`ARM_CLASSES`."""
+    """The class that the arm belongs to, one of :data:`ARM_CLASSES`."""
     near_miss: NearMiss | None
+    """The class that the arm belongs to only nearly; None without one."""
     joints: tuple[CatalogueJoint, ...]
     flange_xyz: Vector
     """Position of the tip link in the frame of the last joint [m]."""

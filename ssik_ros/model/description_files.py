@@ -1,8 +1,9 @@
 """
 Find robot descriptions and MoveIt configurations on disk.
 
-ROS packages are found through ``AMENT_PREFIX_PATH``, without ament. The rules of MoveIt's MoveItConfigsBuilder decide
-which file is taken; robots shipped with this package come last.
+ROS packages are found through ``AMENT_PREFIX_PATH``, without ament; :func:`data_folders` yields the folders of packages
+without ROS. The rules of MoveIt's MoveItConfigsBuilder decide which file of a MoveIt configuration is taken. Robots
+shipped with this package come last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ LARGEST_MANIFEST = 100_000
 @dataclass(frozen=True, slots=True)
 class MoveItConfig:
     """
-    The files of one MoveIt configuration package.
+    The files for one robot of a MoveIt configuration package.
 
     ``xacro_args`` are the arguments with which the URDF is expanded, by name.
     """
@@ -264,7 +265,7 @@ def find_moveit_config(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The caller's choice of robot, URDF and SRDF in a package."""
+    """The caller's choice of robot, URDF and SRDF in a package; None leaves a choice to the package."""
 
     robot: str | None
     urdf: Path | None

@@ -68,7 +68,6 @@ class CollisionChecker:
         if len(self.shapes) > MOST_SHAPES:
             text = f'The robot has {len(self.shapes)} collision shapes; up to {MOST_SHAPES} are checked.'
             self.shapes, self.warnings = [], (text,)
-        """Sentences about geometry that is left out are in ``warnings``."""
         self._link_shapes = [SceneShape(shape, BodyKind.LINK) for shape in self.shapes]
         self._enabled, self._disabled = (
             {frozenset((pair.link1, pair.link2)) for pair in pairs}

@@ -88,8 +88,9 @@ class CollisionShape:
     """One collision shape of a link or of an object, fixed to the moving joint that carries it."""
 
     link: str
+    """Name of the link or of the object."""
     carrier: int
-    """The moving joint that carries it, -1 for the root."""
+    """Index of the moving joint that carries it; -1 for the root link, -2 for the world."""
     placement: FloatArray
     """(4, 4) pose in the carrier's moved frame."""
     geometry: Any

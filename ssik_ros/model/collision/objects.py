@@ -72,11 +72,15 @@ class ObjectShape:
 
 @dataclass(frozen=True, eq=False)
 class WorldObject:
-    """A named collision object: a pose, its shapes, and named frames on it. It is immutable."""
+    """A named collision object: a pose, its shapes, and named frames on it. Its fields cannot be set."""
 
     name: str
     pose: FloatArray
-    """(4, 4) in the model frame; of a carried object in the link that carries it."""
+    """
+    (4, 4) in the model frame, unless a parameter names another frame for its objects.
+
+    The pose of a carried object is in the link that carries it.
+    """
     shapes: tuple[ObjectShape, ...]
     subframes: Mapping[str, FloatArray] = field(default_factory=dict)
     """(4, 4) each, in the frame of the object."""

@@ -164,9 +164,9 @@ def last_movers(tree: KinematicTree, joints: IntArray, advice: str) -> IntArray:
 
 class CollisionScene:
     """
-    All collision shapes of a robot and of objects, and the pairs of shapes to check; serves one thread.
+    The collision shapes of a robot and of objects, and the pairs of shapes to check; serves one thread.
 
-    Methods that take a state raise RequestError for it as :meth:`shape_poses`.
+    Methods that take a state raise RequestError for a state of another size or with a value that is not finite.
     """
 
     def __init__(
