@@ -21,8 +21,7 @@ class NamedRobot:
     """
     A robot that was loaded by its name, with the path of its kinematics.yaml.
 
-    An arm of the catalogue has base and tip link instead. ``kinematics_path`` is None for it, and for a configuration
-    without this file.
+    Without this file the path is missing (None). Arms of the catalogue have base and tip link instead.
     """
 
     robot: RobotModel

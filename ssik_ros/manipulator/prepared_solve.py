@@ -190,8 +190,7 @@ class SearchSolve(PreparedSolve):
     """
     The prepared solve by a named solver, or by ``ssik_ros/Auto``.
 
-    It returns up to ``max_solutions`` solutions, by default one. With a cost it finds up to 16, from which the cost
-    chooses.
+    It returns up to ``max_solutions`` solutions, by default one. With a cost it finds up to 16 and sorts them.
     """
 
     def __init__(
