@@ -2,9 +2,10 @@
 Evaluate the cubic between two neighbouring knots, the stored postures of a curve on which seven joints keep a pose.
 
 A knot is a row of numbers: seven joints, unit tangent (TANGENT), arc length (ARC), kind (KIND) and LEAST_PIVOT. The
-last is the least pivot of the Jacobian with one joint held, which is small near other curves. A segment is the curve
-between two neighbouring knots. A share gives a place on a segment: 0 at its first knot, 1 at its second knot. Angles
-are continuous along a curve, so joints without limits may leave (-pi, pi].
+last is a least pivot, which is small near other curves: of the Jacobian J with one joint held, or of [J; tangent] if
+:mod:`trace` wrote the knot. A segment is the curve between two neighbouring knots. A share gives a place on a segment:
+0 at its first knot, 1 at its second knot. Angles are continuous along a curve, so joints without limits may leave
+(-pi, pi].
 """
 
 import math

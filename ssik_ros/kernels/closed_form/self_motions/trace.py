@@ -10,7 +10,8 @@ A posture that reaches a pose is given. Follow its curve to both ends.
 Solutions
 ---------
 Knots that are close enough for cubics between them. A curve ends where a joint reaches its limit, where it returns to
-its first knot, or at a singular posture. A crossing with another curve gets its own knot.
+its first knot, or at a singular posture. After MOST_STEPS steps it ends as at a singular posture. A crossing with
+another curve gets a knot, too.
 
 Method
 ------
@@ -26,9 +27,9 @@ Method
 
 Degeneracies
 ------------
-If several joints at their limits leave no direction, the curve has one point. Singular postures without a tangent give
-a curve of one point, too; its knot is marked. Near another curve the tangent turns fast and steps are short. A given
-posture that no curve passes starts a new curve.
+If several joints at their limits leave no direction, the curve has one point, up to rounding. Singular postures without
+a tangent give a curve of one point, too; its knot has the kind SINGULAR. Near another curve the tangent turns fast and
+steps are short. The caller starts a new curve at a given posture that no curve passes.
 
 Cost
 ----

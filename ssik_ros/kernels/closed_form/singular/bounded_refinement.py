@@ -9,17 +9,17 @@ limits of several joints. Refine the posture to it.
 Method
 ------
 1. Equations: six rows as in :mod:`singular_refinement`; prismatic joints move in units of the chain's length.
-2. Levenberg-Marquardt within bounds: of all steps within the limits, take the one that minimises |J x - e|^2 + (d
-   |e|)^2 |x|^2, see :mod:`ssik_ros.kernels.rows.bounded_squares`. A joint that the step takes to a limit ends exactly
-   on it, and the next step may take it away again.
+2. Levenberg-Marquardt within bounds: of all steps within the limits and a largest step, take the step x that minimises
+   |J x - e|^2 + (d |e|)^2 |x|^2, see :mod:`ssik_ros.kernels.rows.bounded_squares`. A joint that the step takes to a
+   limit ends exactly on it, and the next step may take it off the limit again.
 3. In a curved valley a step along the valley climbs its side, and the next step comes down again. So up to two steps
-   may miss the smallest error so far. If none of them reduces it, go back and repeat with a larger d.
+   may miss the smallest error so far. If the third step misses it, too, go back and repeat with a larger d.
 4. Stop when steps no longer reduce the error.
 
 Degeneracies
 ------------
-Any rank of the Jacobian is allowed, and any number of joints on limits. No squares of the Jacobian are formed, so that
-small singular values keep their digits.
+Any rank of the Jacobian is allowed, and any number of joints on limits. The last solution of the equations of a step
+comes from an orthogonal factorisation, so that small singular values keep their digits.
 
 Cost
 ----

@@ -9,19 +9,20 @@ kind that nearly reach a pose.
 Method
 ------
 On an edge all joints but one are on a limit. Along a turning joint the squared error of the pose, over both position
-and rotation, is a + b cos q + c sin q; along a prismatic joint it is a parabola. Three values determine it, and so the
-joint value with the smallest error. On a face two joints move: one is swept over a few values, and at each the other
-moves as on an edge. The nearest of these postures are kept, each once.
+and rotation, is a + b cos q + c sin q; along a prismatic joint it is a parabola of given curvature. Three values
+determine the first, two values the second, and so the joint value with the smallest error. On a face two joints move:
+one is swept over a few values, and at each the other moves as on an edge. The nearest of these postures are kept, each
+once.
 
 Degeneracies
 ------------
 A joint without two finite limits has to be the joint that moves. If there are two such joints, there are no edges, and
-both move on every face. If there are three, there are no faces.
+both move on every face. If there are three, there are no faces. Chains of more than MOST_JOINTS joints are not tried.
 
 Cost
 ----
-n 2^(n - 1) edges with five forward passes each, 0.6 ms for seven joints, and n (n - 1) 2^(n - 3) faces with eight times
-as many, 8 ms.
+n 2^(n - 1) edges with up to five forward passes each, 0.6 ms for seven joints, and n (n - 1) 2^(n - 3) faces with eight
+times as many, 8 ms.
 """
 
 import math

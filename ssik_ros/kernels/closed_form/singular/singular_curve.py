@@ -10,8 +10,9 @@ solutions, or a point of a curve of solutions. Return one point that does not de
 
 Method
 ------
-1. For nine values of s around zero, find the point with n.(q - q_0) = s that has the smallest error e; g(s) is e along
-   its own direction. Put a polynomial of degree eight through them. Its zeros are the solutions near q_0.
+1. For nine values of s around zero, find the point with n.(q - q_0) = s that has the smallest error e (six numbers).
+   g(s) is the component of e along the largest of the nine errors. Put a polynomial of degree eight through g. Its
+   zeros are the solutions near q_0.
 2. If g vanishes at all nine points, repeat with a larger spacing. If it vanishes again, q_0 is on a curve.
 3. Otherwise apply Pellet's test. If m > 1 zeros lie within a small radius, they are an m-fold solution that rounding
    has split. Their mean, -a_(m-1) / (m a_m), is accurate almost to rounding, while each zero moves by its m-th root.
@@ -98,7 +99,7 @@ class CurveScratch(NamedTuple):
     Scratch of this module's functions for a chain of n joints.
 
     ``refinement`` is the scratch of a refinement. The fields from ``here`` to ``last`` are points and directions of a
-    curve that is followed. The fields from ``other`` on belong to the examination of a single point.
+    curve that is followed. The fields from ``other`` on serve :func:`examine`.
     """
 
     refinement: Annotated[Floats, 'sr.scratch_size(n)']
@@ -112,9 +113,9 @@ class CurveScratch(NamedTuple):
     best: Annotated[Floats, 'n']
     """The best of the points ``near`` so far."""
     along: Annotated[Floats, 6]
-    """Direction of the curve."""
+    """Direction of a stride, in the joints that may move."""
     last: Annotated[Floats, 6]
-    """Direction of the last stride, or another one."""
+    """Another direction of the curve, in the joints that may move."""
     other: Annotated[Floats, 'n']
     """Corrected posture next to the point."""
     measured: Annotated[Floats, PLACES]

@@ -8,8 +8,8 @@ different solution, and one point of each curve. The points must not change if t
 
 Method
 ------
-1. Refine every candidate to rounding. Exact candidates come first. Others within tolerance are used only if no solution
-   is near, because rounding may have made them from an exact one.
+1. Refine every candidate to rounding. Exact candidates come first. Others within tolerance are used afterwards; if the
+   Jacobian is singular there, only if no solution is near, because rounding may have made them from an exact one.
 2. If the Jacobian is regular, the point is final.
 3. With one null vector, :mod:`singular_curve` tells an isolated solution from a curve, and moves to the point that
    represents the solution or the curve.
@@ -20,7 +20,8 @@ Method
 Degeneracies
 ------------
 Surfaces of solutions are represented by the points that candidates lead to. An arm may nearly have a curve of
-solutions: along it, the error is above rounding and below the tolerance. Then the returned points are arbitrary.
+solutions: along it, the error is above rounding and below the tolerance. Then the returned points are arbitrary. At
+most sixteen solutions are returned, and the points of at most four curves are stored.
 
 Cost
 ----
@@ -76,9 +77,10 @@ class Place(NamedTuple):
     """
     Working memory for one pose: the solutions and curves that were found, and the solution under examination.
 
-    ``solutions`` (16, n) are stored, ``is_point`` is 1 for singular ones. ``q`` (1, n) is examined; ``values`` and
-    ``vectors`` are its singular values and right singular vectors. ``traces`` are points of the curves of solutions
-    that were followed, ``strides`` their lengths in steps. The rest is scratch. All are views of one flat array.
+    ``solutions`` (16, n) are stored, ``is_point`` is 1 for singular solutions that represent no curve. ``q`` (1, n) is
+    examined; ``values`` and ``vectors`` are its singular values and right singular vectors. ``traces`` are points of
+    the curves of solutions that were followed, ``strides`` their lengths in steps. The rest is scratch. All are views
+    of one flat array.
     """
 
     solutions: Annotated[Floats, MOST_SINGULAR_SOLUTIONS, 'n']
@@ -88,7 +90,7 @@ class Place(NamedTuple):
     probe: Annotated[Floats, 'n']
     """A posture near the solution under examination."""
     is_point: Annotated[Floats, MOST_SINGULAR_SOLUTIONS]
-    """1 for singular solutions, which may lie on a curve, else 0."""
+    """1 for singular solutions that represent no curve, but may lie on a curve that is found later; else 0."""
     values: Annotated[Floats, 6]
     """Singular values."""
     vectors: Annotated[Floats, 6, 6]
