@@ -1,5 +1,5 @@
 """
-Write the frame of every joint of a tree in the root frame, for every kind of joint that a URDF has.
+Write the frame of every joint of a tree in the root frame, for every kind of moving joint of a URDF and ball joints.
 
 Shapes: ``n`` joints, parents before their children. A pose is a matrix (4, 4).
 """

@@ -17,7 +17,7 @@ Method
    c4 = f(pi) of the quartic is then of the size of f.
 2. Depress the quartic, x = y - c3 / (4 c4), and split it into two quadratics by a positive root of its resolvent.
 3. Take the real roots, and the real part of complex pairs nearly on the real axis.
-4. Apply Newton steps to f itself, as long as they reduce |f|.
+4. Apply up to three Newton steps to f itself, as long as they reduce |f|.
 
 Degeneracies
 ------------
@@ -25,7 +25,8 @@ If all coefficients are zero, no zeros are returned. Double zeros are accurate t
 
 Cost
 ----
-One cube root or arc cosine, up to three square roots, four arc tangents, and two sines for each Newton step.
+Sines and cosines of the nine angles of step 1 and of each Newton step, one cube root or arc cosine, up to five square
+roots, and four arc tangents.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""The matrix of a pose from the seven numbers of a message."""
+"""The matrix (4, 4) of a pose from the seven numbers of a message: position and quaternion (x, y, z, w)."""
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import so3

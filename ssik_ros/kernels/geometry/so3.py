@@ -1,5 +1,5 @@
 """
-Rotations, once for the whole package: matrices, rotation vectors, quaternions (x, y, z, w), wrapping.
+Rotations in kernels: sine and cosine, matrices, rotation vectors, quaternions (x, y, z, w), wrapping of angles.
 
 Matrices are written as the first nine numbers of a row-major array. So the same functions serve a (3, 3) matrix and the
 (12,) poses of :mod:`ssik_ros.kernels.geometry.se3`.

@@ -8,7 +8,7 @@ by t.
 
 Solutions
 ---------
-Two pairs, one when tangent. Without a solution, the pair that meets in the plane of the axes.
+Two pairs, one when tangent. Without a solution, the pair that turns p and q into the plane of the axes.
 
 Method
 ------

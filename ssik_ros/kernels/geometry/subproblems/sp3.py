@@ -16,7 +16,7 @@ Method
 
 Degeneracies
 ------------
-p or q on the axis: the distance does not change, the angles are FREE.
+No angle with this distance: NEAREST. Otherwise p or q on the axis: the distance does not change, the angles are FREE.
 
 Cost
 ----

@@ -17,11 +17,11 @@ Method
 
 Degeneracies
 ------------
-r2 = 0 (h or p parallel to k): the component does not change, the angles are FREE. |D| > sqrt(r2): NEAREST.
+|D| > sqrt(r2): NEAREST. Otherwise r2 = 0 (h or p parallel to k): the component does not change, the angles are FREE.
 
 Cost
 ----
-Two arc tangents, one square root.
+Two arc tangents, two square roots.
 
 References
 ----------

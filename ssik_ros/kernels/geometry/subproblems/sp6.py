@@ -14,18 +14,18 @@ left.
 Method
 ------
 1. If one matrix has rank one, its left null vector gives an equation in the other angle only, which is subproblem 4.
-   The other equation is subproblem 4 in the second angle. At most two by two pairs.
+   The other equation is subproblem 4 in the second angle. These are two by two pairs; double ones appear twice.
 2. Otherwise eliminate the angle whose matrix has the larger relative determinant, say t2: u2 = B^-1 (d - A u1), and
    |u2| = 1 is a trigonometric polynomial of degree two in t1.
 
 Degeneracies
 ------------
-Both matrices of rank one with the same left null vector: the equations contradict or repeat each other, and an angle
-is FREE.
+Both matrices of rank one with the same left null vector: if the equations contradict each other, the outcome is
+NEAREST. Otherwise they repeat each other, and an angle is FREE.
 
 Cost
 ----
-Step 1: four or six arc tangents. Step 2: the polynomial, and an arc tangent for each zero.
+Step 1: six arc tangents. Step 2: the polynomial, and an arc tangent for each zero.
 
 References
 ----------

@@ -24,7 +24,7 @@ chooses t3, and t1 is read from this vector.
 
 Cost
 ----
-Six arc tangents, one square root.
+Six arc tangents, two square roots.
 
 References
 ----------
