@@ -19,7 +19,8 @@ Method
 Degeneracies
 ------------
 Eigenvalues of multiplicity m have errors of the size of the m-th root of rounding. If steps make no progress, an
-arbitrary shift is used every ``EXCEPTIONAL`` steps. For a matrix that is not finite, a code is returned instead.
+arbitrary shift is used every ``EXCEPTIONAL`` steps. If squares of entries are not finite, or if the steps do not
+converge, a code is returned instead.
 
 Cost
 ----

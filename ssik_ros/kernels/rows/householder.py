@@ -2,7 +2,8 @@
 Orthogonal factorisations of tiny matrices with column pivoting, for their rank and the complement of their columns.
 
 :func:`factorise` factorises a real matrix; :func:`solve_factorised` and :func:`write_orthogonal` use the factors.
-:func:`reduce_complex` is for complex matrices. Reflector j is I - tau v v^T with v = (0, .., 0, 1, below the diagonal of column j).
+:func:`reduce_complex` is for complex matrices. Reflector j is I - tau v v^T. Entry j of v is 1, the entries before it
+are 0, and the entries after it are those below the diagonal in column j of the factorised matrix.
 """
 
 import math

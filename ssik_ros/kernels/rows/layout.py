@@ -1,8 +1,9 @@
 """
 Layout of a packed problem: one integer and one float array, so that any problem fits one compiled kernel.
 
-``ints`` starts with a header of ``HEADER`` numbers (counts, then the places of the tables); ``reals`` has the
-float tables. Every table is a rectangle of rows with a fixed stride; :func:`view_tables` gives it as a 2-D array.
+``ints`` starts with a header of ``HEADER`` numbers: counts, then the places of the tables and of the arrays of the
+workspace. The integer tables follow; ``reals`` has the float tables, then the hulls of constraints. Every table is a
+rectangle of rows with a fixed stride; :func:`view_tables` gives it as a 2-D array.
 
 =============  =================================================================================
 table          one row per
@@ -149,9 +150,9 @@ class Workspace(NamedTuple):
 
     Values of joints are in [rad or m]. The caller writes the seed into ``reference`` and the targets into ``matrices``.
     ``state`` is the present configuration; ``best``, ``near_miss``, ``kept`` and ``trial`` are stored ones, ``refused``
-    solutions that the caller refused. ``lower`` and ``upper`` are limits. ``jacobian`` and ``residual`` hold the weighted
-    rows J and e of the last evaluation, ``errors`` position [m] and rotation [rad] error of each constraint. ``step`` is
-    the joint step. The other fields are poses, and scratch of steps.
+    solutions that the caller refused. ``lower`` and ``upper`` are limits. ``jacobian`` and ``residual`` hold the
+    weighted rows J and e of the last evaluation, ``errors`` position [m] and rotation [rad] error of each constraint.
+    ``step`` is the joint step. The other fields are poses, and scratch of steps.
     """
 
     poses: Annotated[Floats, 'ints[NODES]', 12]

@@ -20,8 +20,8 @@ Method
 
 Degeneracies
 ------------
-The eigenvalues of a pencil that is singular for every x are arbitrary. For a pencil that is not finite, a code is
-returned instead.
+The eigenvalues of a pencil that is singular for every x are arbitrary. If squares of entries are not finite, or if the
+steps do not converge, a code is returned instead.
 
 Cost
 ----

@@ -15,9 +15,9 @@ Method
     1. Between two stored directions h is convex, so the line between its values is an upper bound.
     2. Step from the axis of joint k + 1 to the axis of joint k. At a direction u, the offset between the axes adds
        u.offset. A prismatic joint between them adds the larger of u.(low axis) and u.(high axis). The body after them
-       adds h(u). The largest value over a turn about axis k is the largest sample, raised by rho r (1 - cos(step / 2)).
-       The reason: each position adds constant + rho r' cos(angle - own angle), where r' is at most the radius r of the
-       body about axis k.
+       adds h(u). The largest value over a turn about axis k is the largest of A samples, raised by rho r (1 - cos(step
+       / 2)) with step = 2 pi / A. The reason: each position adds constant + rho r' cos(angle - angle of the position),
+       where r' is at most the radius r of the body about axis k.
     3. Prismatic joints before the first revolute joint are stored separately from the table.
     4. x is out of the hull if u.x - h(u) exceeds its margin |u| at a stored direction. This is concave over d on either
        side of zero, and bisection finds the largest value. Positions inside a ball in the hull are never out.

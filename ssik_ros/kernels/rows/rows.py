@@ -4,9 +4,9 @@ Write residual and Jacobian rows of a packed problem: the constraints of targets
 :func:`evaluate` writes all of them for one configuration.
 
 Problem
-    A constraint asks that frame b have the pose of a goal G, both in the root frame. The goal is G = T_a * offset_a *
-    target, or another frame. Rows measure ``e = goal - actual``. The Jacobian is ``J = -de/dq``, so ``J dq = e`` is a
-    Newton step.
+    A constraint asks that frame b have the pose of a goal G, both in the root frame. The goal is G = T_a * placement_a
+    * target, without a target frame a itself; tasks give another frame. Rows measure ``e = goal - actual``. The
+    Jacobian is ``J = -de/dq``, so ``J dq = e`` is a Newton step.
 
 Method
     Position: dp = p_G - p_B, in the axes F of the position frame: e = F^T dp. Rotation: w = log(R_G R_B^T) in root

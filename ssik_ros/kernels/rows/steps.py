@@ -118,7 +118,11 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 
 
 class OptimalScratch(NamedTuple):
-    """Scratch of :func:`optimal_step` as named arrays: the least-squares table, the bounds, and scratch of its solver."""
+    """
+    Scratch of :func:`optimal_step` as named arrays, for m rows and nv variables.
+
+    These are the least-squares table, the bounds, and scratch of its solver.
+    """
 
     table: Annotated[Floats, 'm + nv', 'nv + 1']
     """Jacobian over the damping, then the residual."""
