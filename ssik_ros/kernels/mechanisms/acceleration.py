@@ -6,16 +6,15 @@ Problem
 
 Method
     1. Along the step every node turns about and slides along an axis that its parent carries, at a constant rate. Let S
-       be the twist of this motion in world axes at the world's origin (angular part w, linear part r x w). If the
-       parent has the twist V with derivative D, the child has V + S with derivative D + V x S.
+       be the twist of this motion in world axes at the world's origin (angular part w, linear part r x w). The twist V
+       and its derivative A propagate from parent to child: V' = V + S, A' = A + V x S.
     2. A point r of a frame has the velocity v + w x r and the acceleration a + dw x r + w x (v + w x r).
-    3. A and B are the two frames of a constraint; primes are derivatives by t. For the rotation vector u = log(R),
-       R = R_A R_B^T, with O = w_A - R w_B: u' = Jl^-1(u) O. Then u'' follows from O' = dw_A - R dw_B - O x R w_B, and
-       from the derivative of Jl^-1(u) O = O - u x O / 2 + b u x (u x O).
+    3. For the rotation vector u = log(R), R = R_A R_B^T, with O = w_A - R w_B: u' = Jl^-1(u) O, and u'' follows from
+       O' = dw_A - R dw_B - O x R w_B and from the derivative of Jl^-1(u) O = O - u x O / 2 + b u x (u x O).
     4. Along the axes of A, R_A^T x has the second derivative R_A^T (x'' - 2 w x x' - dw x x + w x (w x x)).
 
 Degeneracies
-    b(|u|) is a series. At half a turn it is 0.3 per cent too small, and its derivative 5 per cent.
+    b(|u|) is a series with an error of 0.3 per cent at half a turn; there its derivative is wrong by five per cent.
 
 Cost
     About 60 operations for each node: a quarter of its forward kinematics.

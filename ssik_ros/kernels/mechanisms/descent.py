@@ -5,7 +5,8 @@ Solve one chain of a mechanism with closed loops by Levenberg-Marquardt, damped 
 
 Problem
     min 1/2 |e(q)|^2 within limits, where e has all rows of a chain. Among the states that meet every tolerance, find a
-    state with a small secondary objective 1/2 |W (q_rest - q)|^2.
+    state with a small secondary objective 1/2 |W (q_rest - q)|^2. q_rest are rest values, by options also the middles
+    of limits and the targets of joints; W are their weights.
 
 Method
     One loop measures a state, judges it, and makes the next step. A *descent* is a run of such steps.
@@ -34,7 +35,7 @@ Degeneracies
     damping allows this.
 
 Cost
-    One factorisation and one forward kinematics for each iteration; the Jacobian only after an accepted step.
+    One forward kinematics and at least one factorisation for each iteration; the Jacobian only after an accepted step.
 
 References
     [Fan2005] for damping that fades with the error; [Nocedal2006] for gain ratios; [Transtrum2012] for acceleration;

@@ -171,7 +171,7 @@ HELD = 6
 CLOCK = 7
 TASK = 9
 FRESH = 10
-"""1 if the state to measure starts a descent."""
+"""Origin of the state to measure if it starts a descent: START, PULLED or RETURNED of ``descent``; else 0."""
 TRIES = 11
 ANEW = 12
 WATCH = 13
@@ -299,8 +299,8 @@ class ChainWorkspace(NamedTuple):
     States of the chain [rad or m]: ``current`` (before a step), ``trial`` (after it), ``best`` (of all descents) and
     ``good`` (to return to). ``step`` is the step, between ``low`` and ``high``; ``lower`` and ``upper`` are limits of
     values. ``residual`` and ``blocks`` are the weighted rows e and J, ``errors`` the unweighted errors [m, rad];
-    ``normal`` and ``gradient`` are H = J^T J and g = J^T e. ``numbers`` has single numbers such as COST. The poses, twists
-    and other arrays are scratch.
+    ``normal`` and ``gradient`` are H = J^T J and g = J^T e. ``numbers`` has single numbers such as COST. The poses,
+    twists and other arrays are scratch.
     """
 
     poses: Annotated[Floats, 'ints[NODES]', 12]
@@ -350,7 +350,7 @@ class ChainWorkspace(NamedTuple):
     high: Annotated[Floats, 'ints[VARIABLES]']
     """Largest motion of each variable in a step, at least 0 for values inside the limits."""
     pull: Annotated[Floats, 'ints[VARIABLES]']
-    """Gradient of the secondary objective."""
+    """Negative gradient of the secondary objective; also scratch of spectral steps."""
     current: Annotated[Floats, 'ints[STATES]']
     """State at which the next step begins."""
     trial: Annotated[Floats, 'ints[STATES]']

@@ -11,9 +11,9 @@ Method
 
     1. Translation, all three rows: d_i . d_j + d . (w_i x d_j), the last term only if i carries j.
     2. Rotation, all three rows: c_i . a_j + w . (w_i x a_j), likewise. This uses that Jl^-1(w)^T w = w.
-    3. The part that J^T J has already is subtracted. If only some of the three rows are selected, rotation keeps
-       J^T J. Translation adds d . (w_i x d_j), with only the selected components of d, if the axes of its rows do not
-       move. These are the axes of the world, or of an end A that no joint moves. Otherwise it keeps J^T J, too.
+    3. The part that J^T J has already is subtracted. If only some of the three translation rows are selected, only
+       d . (w_i x d_j) is added, with the selected rows of d; nothing is added if A moves and its axes measure d. If
+       only some of the three rotation rows are selected, nothing is added for rotations.
 
 Degeneracies
     The sum may be indefinite. Then the step adds damping until it is definite.
