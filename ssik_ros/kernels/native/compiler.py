@@ -103,7 +103,11 @@ def _closures() -> dict[str, str]:
 
 
 class _Place:
-    """Folder on disk where numba's cache stores the machine code of one kernel; implements numba's cache locator."""
+    """
+    Cache locator of numba for one kernel: the folder on disk for the machine code of the kernel's module.
+
+    The name of the folder has the name of the module and a hash of its sources.
+    """
 
     def __init__(self, function: Any, file: str) -> None:
         """

@@ -2,8 +2,9 @@
 Insert the constants of one arm into the kernels: smaller and faster machine code for a C library.
 
 The LLVM code of the kernels is edited as text. In functions that take the packed arm as arguments, each use of these
-arguments becomes a constant. The optimiser then removes code that only other arms need. No operation is contracted or
-reordered, so the results stay bitwise equal. This needs llvmlite from the extra ``build``; numba is never imported.
+arguments, or of their entries that never change, becomes a constant. The optimiser then removes code that only other
+arms need. No operation is contracted or reordered, so the results stay bitwise equal. This needs llvmlite from the
+extra ``build``; numba is never imported.
 """
 
 import re
@@ -32,9 +33,9 @@ class Frozen(NamedTuple):
     """
     An array argument of some kernels that has the same values at every call, to be replaced by a constant.
 
-    ``functions`` is a regular expression for the symbols of these kernels, ``argument`` the name of the argument in their
-    Python source, and ``values`` the flat array of its values. If only some values never change, ``entries`` has their
-    indices; None means all values and the length.
+    ``functions`` is a regular expression for the symbols of these kernels, ``argument`` the name of the argument in
+    their Python source, and ``values`` the flat array of its values. If only some values never change, ``entries`` has
+    their indices; None means all values and the length.
     """
 
     functions: str

@@ -1,4 +1,4 @@
-"""Load the native library of the kernels, compare it with the sources, and return its callables."""
+"""Load the native library of the kernels, compare it with the sources of a source tree, and return its callables."""
 
 from collections.abc import Callable
 from importlib import machinery, util
@@ -77,7 +77,11 @@ LIBRARY = _load()
 
 
 class Unlisted:
-    """Replacement of a kernel that Python cannot call, because ``kernels.txt`` does not list its signature; a call raises."""
+    """
+    Replacement of a kernel that Python cannot call, because ``kernels.txt`` does not list its signature.
+
+    A call raises NativeLibraryError. ``python`` is the Python function of the kernel.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """
