@@ -7,9 +7,10 @@ Problem
 -------
 A path has one posture for each waypoint. The possible postures of a waypoint are a layer, which is cut into boxes. The
 postures of a box are c + D p + e: a centre c, free parameters |p| <= h (a cell) with slopes D, and a bounded error e.
-A step from a posture in box a to a posture in box b costs the sum of w_j |s_j|, where s_j is the step of joint j. Each
-box has prices z: a step that arrives in the box costs z p less, and the step that leaves it costs z p more. This changes
-no path's cost. Find the cheapest sequence of boxes, one of each layer, with each step at its least possible cost.
+A step from a posture in box a to a posture in box b costs the sum of w_j |s_j|, where s_j is the step of joint j, or as
+another objective says. Each box has prices z, for this sum only: a step that arrives in the box costs z p less, and the
+step that leaves it costs z p more. This changes no path's cost. Find the cheapest sequence of boxes, one of each layer,
+with each step at a lower bound of its cost.
 
 Method
 ------
@@ -18,7 +19,7 @@ Method
    other objectives it is the only bound.
 2. All joints follow the same parameters. For any |y| <= w a step costs at least y s. Its least value over both cells is
    ``sum (y_j c_j - |y_j| e_j) - |y D_a - z_a| h_a - |y D_b - z_b| h_b``. The larger of both bounds is used. First y has
-   the signs of the steps, then the best value of y is found joint by joint.
+   the signs of the steps, then y is improved joint by joint in two rounds.
 3. Joints that turn without end take the step nearest to zero. If such a step may be half a turn, the joint has no part
    in 2.
 4. If the least step of a joint is larger than allowed, the boxes are not connected.

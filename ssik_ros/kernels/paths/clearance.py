@@ -14,7 +14,8 @@ Method
 2. The lever of a body for joint j is the largest distance that a point of the body moves per unit of the joint. It
    holds in any posture. While joint j moves by dq_j, the body moves by at most |dq_j| times its lever. A pair at
    distance d is safe as long as its bodies move by less than d minus the clearance.
-3. A motion is followed by such safe parts (conservative advancement). It is refused where a part gets too short.
+3. A motion is followed by such safe parts (conservative advancement). If a part gets too short, or after PARTS parts,
+   the rest of the motion is not proved.
 
 Degeneracies
 ------------
@@ -43,8 +44,8 @@ class Bodies(NamedTuple):
     """
     A chain, the convex bodies on its links, the pairs of bodies to check, and scratch arrays.
 
-    ``axes``, ``points`` and ``slides`` (bit mask of the prismatic joints) describe the chain in the base frame, joints at
-    zero. ``kinds``, ``sizes``, ``vertices`` and ``ends`` give the shape of each body, ``homes`` its pose at zero,
+    ``axes``, ``points`` and ``slides`` (bit mask of the prismatic joints) describe the chain in the base frame, joints
+    at zero. ``kinds``, ``sizes``, ``vertices`` and ``ends`` give the shape of each body, ``homes`` its pose at zero,
     ``carriers`` the last joint that moves it (-1 for none), ``spheres`` its bounding sphere. ``pairs`` (p, 2) are the
     pairs to check. ``levers`` (n, s) is the largest motion of a body per unit of a joint. The fields from ``poses`` on
     are scratch. The kernels of this module take the fields one by one, in this order.

@@ -1,12 +1,13 @@
 """
 Bounds on the distance of two convex bodies.
 
-:func:`bounds` returns a lower and an upper bound; :func:`support` is the furthest point of a body in a direction.
+:func:`bounds` returns a lower and an upper bound; :func:`support` is the point of a core that is furthest in a
+direction.
 
 Problem
 -------
-A and B are convex. Each is the set of points within a radius of a core (point, segment, box, disc-swept segment, cone,
-hull of points). Find numbers l <= d(A, B) <= u.
+A and B are convex. Each is the set of points within a radius of a core: point, segment, box, cylinder, cone or hull of
+points. Find numbers l <= d(A, B) <= u.
 
 Method
 ------
@@ -14,10 +15,12 @@ Method
 2. Wolfe's algorithm finds the point x nearest to the origin in the hull of at most four support points. In each step a
    support point in direction -x is added, and points with zero weight are dropped. |x| is always an upper bound.
 3. For any support point s in direction -x, s.x / |x| is a lower bound, because all of A - B lies beyond that plane.
+4. These bounds are for the cores; both radii are subtracted from them.
 
 Degeneracies
 ------------
-Support points in one plane make the small linear system singular. The search then ends with the bounds that it has; both hold.
+Support points in one plane make the small linear system singular. The search then ends with the bounds that it has;
+both hold.
 
 References: Wolfe 1976; Gilbert, Johnson, Keerthi 1988.
 """

@@ -6,15 +6,16 @@ Find the cheapest joint path: one posture for each waypoint, by dynamic programm
 Problem
 -------
 Layer i has the possible postures of waypoint i, one in each row. Choose one posture of each layer with the least sum of
-step costs. No joint may move further between neighbouring waypoints than its limit.
+step costs and costs of the rows; for the objective LARGEST_STEP the largest cost counts instead of the sum. No joint
+may move further between neighbouring waypoints than its largest step.
 
 Method
 ------
 1. For each posture, store the largest number of consecutive layers of a path that ends there. Also store the least cost
    of such a path (Bellman). This path is the *piece* of the posture.
 2. More layers rank before less cost. So if no path reaches the last layer, the longest piece is still known.
-3. Rows of a layer are sorted by one joint, the key. Only rows within its largest step are compared, the nearest first.
-   The comparison stops when the key's own step costs more than the best row.
+3. Rows of a layer are sorted by one joint, the key. Only rows within its largest step are compared, the nearest first
+   in each direction. A direction ends when the step of only the key makes a path as costly as the best one.
 
 Cost
 ----
@@ -37,7 +38,7 @@ NOWHERE = -1
 
 
 class Steps(NamedTuple):
-    """Largest steps from one waypoint to the next, and their costs."""
+    """Largest steps of the joints from one waypoint to the next, and weights and objective for the cost of a step."""
 
     turning: np.ndarray
     """(n,) 1 for joints that may turn without end, else 0."""
@@ -50,7 +51,11 @@ class Steps(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The piece of each row: the longest path through consecutive layers that ends there, and of several the cheapest."""
+    """
+    The piece of each row, a posture: the longest path through consecutive layers that ends there.
+
+    Of several such paths it is the cheapest.
+    """
 
     costs: np.ndarray
     """(k,) cost of the piece of each row."""
