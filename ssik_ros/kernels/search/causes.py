@@ -1,5 +1,5 @@
 """
-Decide why a request has no solution: the only place with the order of causes, for Python and for the C library.
+Decide why a search or a closed form has no solution: the order of causes, for Python and for the C library.
 
 A cause is a number of :class:`ssik_ros.results.Cause`. The caller collects the facts, and a kernel returns the cause.
 An argument ``beyond`` is the cause of postures that exist only outside the limits of the request: LIMITS, or

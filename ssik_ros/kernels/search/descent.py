@@ -1,5 +1,5 @@
 """
-One start of a search: errors at a state, a step by the law, and steps until the state is a solution.
+One start of a search: errors at a state, a step by the law, and steps until a solution or until the start is given up.
 
 Method
     1. Errors are measured before the first step and after every step. Unless the start ignores limits, each step ends
@@ -9,13 +9,13 @@ Method
     2. A start is given up after its number of steps. It is given up earlier if the squared error has not shrunk by a
        fixed factor in a few steps. After many failures every fourth start is patient, because descents to the edge of
        the workspace are slow. The only or last start of the Newton family is patient too.
-    3. The Newton family also gives a start up if the linear model predicts no decrease inside the limits twice running.
-       The only start of a law with a given damping goes on in any case.
+    3. The Newton family also gives a start up if the linear model twice running predicts a decrease of the squared
+       error by less than a fifth. The only start of a law with a given damping goes on in any case.
     4. If the damping does not fade with the error, the last five steps go without damping. So do five steps before a
        start is given up. Each of them has to halve the squared error.
-    5. A tolerance decides which starts succeed, not how exact the solution is: steps with next to no damping follow from
-       the solution (:func:`polish`), whatever the law. Control loops need this. If a seed within the tolerance were the
-       solution, no step shorter than the tolerance would ever move the arm.
+    5. A tolerance decides which starts succeed, not how exact the solution is: steps with next to no damping follow
+       from the solution (:func:`polish`), whatever the law. Control loops need this. If a seed within the tolerance
+       were the solution, no step shorter than the tolerance would ever move the arm.
 
 Degeneracies
     A plain inverse that does not exist ends the start. States that are not finite end the start and are never solutions.
@@ -141,7 +141,7 @@ def patience(options, count):
 
     A patient start is not given up for slow progress. Other starts must shrink the squared error to ``factor`` times
     itself in PROGRESS_STEPS steps. PoseIK has no patient starts, but sometimes a factor near one. If ``may give up`` is
-    True, any start ends when the linear model predicts no decrease twice running.
+    True, any start ends when the linear model twice running leaves at least HOPELESS of the squared error.
 
     :param count: number of the start, from 1.
     """

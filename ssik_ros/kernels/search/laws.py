@@ -12,7 +12,7 @@ Method
     law        lambda                                              as the toolbox writes it
     =========  ==================================================  =======================================
     NEWTON     d^2 + rounding                                      dq = J^+ e, s / (s^2 + d^2)
-    GAUSS      rounding                                            dq = (J^T W J)^-1 J^T W e
+    GAUSS      d^2 + rounding                                      dq = (J^T W J)^-1 J^T W e
     CHAN       k E                                                 dq = (J^T W J + k E I)^-1 J^T W e
     WAMPLER    k                                                   dq = (J^T W J + k I)^-1 J^T W e
     SUGIHARA   E + k                                               dq = (J^T W J + (E + k) I)^-1 J^T W e
@@ -24,8 +24,8 @@ Method
     above three quarters it shrinks. A step that increases the error is accepted, too: often it is the way around a
     bend, and a repeated evaluation costs as much as a step. Damping by |e|^2 keeps the convergence quadratic.
 
-    Far from the target, where the linear model means little, the damping of POSE_IK grows with the squared error, so that
-    steps are short. Near the target it fades with the error: convergence stays quadratic even if the arm is nearly
+    Far from the target, where the linear model means little, the damping of POSE_IK grows with the squared error, so
+    that steps are short. Near the target it fades with the error: convergence stays quadratic even if the arm is nearly
     singular, where a constant damping would make it slow.
 
 Degeneracies

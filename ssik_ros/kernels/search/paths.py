@@ -9,9 +9,10 @@ Problem
 
 Method
     Independent poses are searched like single poses; the result does not depend on the other poses. On a path, the
-    search of a pose starts at the configuration before it and is first confined to a box around this configuration. If
-    the box has no solution and the bound is hard, the nearest state in the box becomes part of the path. If the bound
-    is not hard, the search continues without the box, and the caller sees the jump by the length of the step.
+    search of a pose starts at the configuration of the last pose that has one, and is first confined to a box around
+    it. If no solution is found in the box and the bound is hard, the nearest state in the box becomes part of the path.
+    If the bound is not hard, the search continues without the box, and the caller sees the jump by the length of the
+    step.
 
 Solutions
     One row for each pose; its code says whether the row is a solution.

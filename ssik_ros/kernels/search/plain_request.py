@@ -15,7 +15,8 @@ Method
        another branch;
     2. otherwise the closed form writes the branch nearest to the seed;
     3. if no branch exists, the pose may be just out of reach. Then descents within tolerance start at the candidates of
-       the closed form, moved inside the limits: nearest to the pose first, as many as the search has starts.
+       the closed form, moved inside the limits: nearest to the pose first, as many as the search has starts;
+    4. if there are no candidates, or the branch is not within tolerance, a search with restarts follows.
 
 Solutions
     The errors are measured at exactly the returned numbers. The numbers of :func:`search_one` are bitwise equal to the

@@ -3,12 +3,12 @@ Search with restarts for PoseIK, Newton-Raphson, Gauss-Newton and Levenberg-Marq
 
 Problem
     Find q within limits such that every constraint of a packed problem is within its tolerances and E = e^T W e / 2 is
-    below a bound: the first solution found, several, or the one nearest to the seed.
+    below a bound: the first solution, several, or the nearest to the seed that a time budget permits.
 
 Method
     1. The first start is the seed, brought inside the limits. Without a seed it is the best of a few points. PoseIK
-       draws the other starts at random. The Newton family starts once near the seed, and then follows a
-       low-discrepancy sequence through all joint ranges.
+       draws the other starts at random. The Newton family starts once near the seed, if there is one, and then follows
+       a low-discrepancy sequence through all joint ranges.
     2. From each start the state moves by steps of a law (:mod:`ssik_ros.kernels.search.descent`,
        :mod:`ssik_ros.kernels.search.laws`).
     3. Every eighth start ignores limits: it reaches branches that the limits hide from a descent, and shows whether
@@ -17,15 +17,15 @@ Method
        numbers before it counts.
     5. Each solution is polished to :data:`ssik_ros.kernels.search.descent.POLISHED_ERROR`, whatever the tolerance. If
        several are wanted, or some may be refused, the polish goes on to rounding, so that one branch found twice is
-       recognised as one. Where a descent ends next to the targets, at a limit or a singular posture, the polish leaves an
-       error. Such a near miss is a solution only if some more starts find no better one.
+       recognised as one. Where a descent ends next to the targets, at a limit or a singular posture, the polish leaves
+       an error. Such a near miss is a solution only if some more starts find no better one.
     6. Secondary objectives, and the pull towards the seed, move a solution within the null space
-       (:mod:`ssik_ros.kernels.search.null_space`). While the nearest solution is searched for, starts near the seed
-       alternate with starts anywhere, until the search's own time or budget of starts ends.
+       (:mod:`ssik_ros.kernels.search.null_space`). A search for the nearest solution goes on until its time or its
+       budget of starts ends. After the first solution, its random starts alternate between near the seed and anywhere.
 
 Solutions
     At most the number of rows of ``out`` less one, sorted by squared joint distance to the seed, distinct. On failure
-    ``best`` holds the state with the smallest E seen, with its own errors.
+    ``best`` holds the state with the smallest E seen within the limits, and ``errors`` the errors there.
 
 References
     [Wampler1986], [Nakamura1986], [Sugihara2011], [Fan2005] for steps, [Beeson2015] for restarts against limits.

@@ -5,7 +5,8 @@ The generator is SplitMix64. Its state is one 64-bit word, which fits into the s
 output is usable, and requests share no state.
 
 :func:`spread_out` uses a low-discrepancy sequence instead, which covers the whole joint space evenly. Point n has the
-coordinates frac(shift + n alpha), where alpha are powers of the generalised golden ratio.
+coordinates frac(shift + n alpha), where alpha are negative powers of the generalised golden ratio. Only rotations of
+ball joints are drawn at random.
 
 References: [Steele2014] for the generator, [Roberts2018] for the sequence.
 """

@@ -1,5 +1,5 @@
 """
-One cycle of a control loop: the step towards a target that comes nearest, within the motion that one cycle allows.
+One cycle of a control loop: a motion towards a target, no longer than one cycle allows.
 
 :func:`follow` makes one cycle. :func:`condition_number` measures how near a state is to a singular posture.
 
@@ -88,9 +88,9 @@ class Cycle(NamedTuple):
     """
     Bounds of the joint motions in one cycle of a control loop, and the bound that stopped each joint.
 
-    Each field has a number for each of nv joints. Motions are in [rad or m] per cycle. ``largest_motion`` and
-    ``largest_change`` are given: they bound the motion, and its difference from ``last_motion``, the motion of the cycle
-    before; infinite means no bound. A cycle writes its own motions into ``last_motion``. ``stopped_by`` is written:
+    Each field has a number for each of nv velocity variables. Motions are in [rad or m] per cycle. ``largest_motion``
+    and ``largest_change`` are given: they bound the motion, and its difference from ``last_motion``, the motion of the
+    cycle before; infinite means no bound. A cycle writes its motions into ``last_motion``. ``stopped_by`` is written:
     BY_NOTHING, BY_LIMIT, BY_VELOCITY (``largest_motion``) or BY_ACCELERATION (``largest_change``).
     """
 
