@@ -5,12 +5,12 @@ A task set is a group of tasks with one priority; a task asks that a tip meet it
 actions. All actions take the same steps, so one kernel holds them: the compiler translates the steps once.
 
 Handling
-    Steps until every task is within its precision.
+    Steps until every task is within its precision, no step can be computed, or the steps are used up.
 
 Search
-    Start 0 is the present state. The others are points of a low-discrepancy sequence in the joint ranges, angles
-    without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further from
-    their targets than requested is left out. Every other start takes damped steps within limits,
+    Start 0 is ``start`` of the workspace. The others are points of a low-discrepancy sequence in the joint ranges,
+    angles without limits over a full turn; rotations of ball joints are drawn at random. A start whose tips are further
+    from their targets than requested is left out. Every other start takes damped steps within limits,
 
         dq = J^T (J J^T + lambda I)^-1 e,   lambda = |e|^2 (QUARTIC_DAMPING |e|^2 + QUADRATIC_DAMPING) bounded above,
 

@@ -6,8 +6,9 @@ Method
     ``COVERED`` of the length of a row is left, the row is covered: a motion in the complement changes the row by no
     more than this share.
 
-    With pivoted rows P = L B, B orthonormal of rank r, of all steps with the least residual, the shortest one is
-    B^T L^+ e; L has full column rank, and its own orthonormal columns give L^+ by substitution.
+    A matrix A is factorised as A = L B with orthonormal rows B, the largest remainder first. Of all steps x with the
+    least residual |A x - e|, the shortest one is B^T L^+ e. L has full column rank; orthonormal columns of L give L^+
+    by substitution.
 
 Degeneracies
     Rows that depend on others, at singular configurations and for conflicting tasks, are left out by rank.

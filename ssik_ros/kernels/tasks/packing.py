@@ -1,8 +1,8 @@
 """
 Layout of packed task sets: structure in one integer and one float array, scratch and state in a third.
 
-``ints`` starts with a header (counts, places of the tables, places in the workspace). Poses of objects
-and joint values come as arguments of every call.
+``ints`` starts with a header: counts, flags, places of the tables, places of the arrays in the workspace. Poses of
+objects and joint values come as arguments of every call.
 
 =============  =================================================================================
 table          one row per

@@ -23,8 +23,8 @@ Method
        not depend on the sets below. For the last set its motions together were refused in step 1.
     3. If the motion of set g costs a set above too much: damped Newton corrections back to e_k(s_k), in the same order
        of priority and within the same limits. They converge quadratically.
-    4. If a correction leaves more than half of the distance, or a joint would move further than it may: half the motion
-       of set g, from s_(g-1) again; in the end no motion of set g.
+    4. If a correction leaves more than half of the distance, CORRECTIONS of them are not enough, or a joint would move
+       further than it may: half the motion of set g, from s_(g-1) again; in the end no motion of set g.
 
     The states are measured by the caller between two calls of :func:`next_trial`: values of dependent joints may be
     functions of the user.

@@ -5,7 +5,8 @@ Write errors and Jacobian rows of tasks. A task asks that a tip meet a target, m
 
 Problem
     A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the
-    target T, frame b is the tip B, and all three may move. Only the selected rows are written. The first three are
+    target T, frame b is the tip B, and all three may move. Only the selected rows are written. In each set, rows of
+    joints in their limit margins follow the rows of the tasks. The first three rows of a task are
     R_C^T (p_T - p_B) (x, y, z). The last three are the rotation vector log(R_B^T R_T) in the axes of the tip (alpha,
     beta, gamma). alpha and beta without gamma keep the z axes together; gamma without both keeps the spin about them.
 

@@ -9,7 +9,7 @@ Problem
 
 Method
     Inverses. pseudo_inverse and damped_least_squares: J^T (J J^T + damping I)^-1; undamped: by rank; transpose: a J^T
-    with a = e.JJ^Te / |JJ^Te|^2, the best length along the gradient.
+    with a = e.JJ^Te / |JJ^Te|^2, the best length along the gradient. The caller may give the motion of a set instead.
 
     Strict priorities. With B an orthonormal basis of the rows of all sets above, P_i = J_i - J_i B^T B, and x the
     motion so far, x += P_i^+ (e_i - J_i x). The motion that is added lies in the complement of B, so that nothing above
@@ -19,7 +19,7 @@ Method
 
     That is true of the linear model; :mod:`ssik_ros.kernels.tasks.protection` makes it true of the robot.
 
-    Nested priorities, the document's formula. From the last set to the first, x <- x_i + (I - J_i^+ J_i) x, which is
+    Nested priorities, an option. From the last set to the first, x <- x_i + (I - J_i^+ J_i) x, which is
     x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there; their columns are dropped and their
     motion is taken out of all errors, then everything is solved again.
 
