@@ -367,8 +367,8 @@ def _sequence(nv: int, seed: int) -> FloatArray:
     """
     Return the increments and offsets (2, nv) of a low-discrepancy sequence of starts in the unit cube.
 
-    The increments are powers of the generalised golden ratio, the root above one of x^(nv+1) = x + 1. The offsets are
-    random numbers.
+    The increments are negative powers of the generalised golden ratio, the root above one of x^(nv+1) = x + 1. The
+    offsets are random numbers.
     """
     ratio = 1.5
     for _ in range(64):
