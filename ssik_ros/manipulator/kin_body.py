@@ -49,7 +49,7 @@ class KinBodyJoint:
     point: FloatArray
     """(3,) a point of the axis in the base frame, all joints at zero [m]."""
     limits: Limits
-    """(lower, upper), None for a joint without limits [rad or m]."""
+    """(lower, upper), one of them maybe infinite; None for a joint without limits [rad or m]."""
 
     def motion(self, value: float) -> FloatArray:
         """

@@ -47,7 +47,8 @@ class PreparedSolve(ABC):
     """
     A solve whose options are already checked; a call gives only target and seed.
 
-    Several threads may call it at once, unless its settings have a scene, which serves one thread.
+    ``settings`` has the options and the default seed, ``facts`` describe the solver, ``dof`` is the number of joint
+    variables. Several threads may call a solve at once, unless its settings have a scene, which serves one thread.
     """
 
     def __init__(self, settings: SolveSettings, facts: SolverFacts) -> None:

@@ -25,7 +25,11 @@ class Continuum(NamedTuple):
     direction: NDArray[np.float64]
     """(dof,) unit tangent of the curve at the solution."""
     range: tuple[float, float]
-    """How far the curve stays within the limits against the tangent, as a negative number, and along it [rad]."""
+    """
+    How far the curve stays within the limits against the tangent, as a negative number, and along it [rad].
+
+    Both are the whole length of a curve that closes before a limit. At most 24 rad are followed in each direction.
+    """
 
 
 @tells_near_names
