@@ -1,8 +1,8 @@
 """
 Mechanisms with closed loops: frames, links, joints with six degrees of freedom, goals, and their solver.
 
-Names of frames, joints, goals and solvers are the same as in closed-chain-ik-js, and every method of theirs has both
-spellings (``set_dof`` and ``setDoF``). Robots from a URDF have snake_case names only.
+Names of frames, joints, goals and solvers follow closed-chain-ik-js, and each of their methods has both spellings
+(``set_dof`` and ``setDoF``). Robots from a URDF have snake_case names only.
 """
 
 from ssik_ros.markers import Marker

@@ -23,9 +23,9 @@ class SOLVE_STATUS(IntEnum):  # noqa: N801 - the ancestor's users know it by thi
     """How the solve of a chain ended: CONVERGED, STALLED, DIVERGED or TIMEOUT."""
 
     CONVERGED = 0
-    """Every closure, goal and target is within its tolerances."""
+    """Every closure, goal and target is within its tolerances; targets of low priority do not count."""
     STALLED = 1
-    """No degree of freedom would move by more than the stall threshold: the best that there is nearby."""
+    """Not converged, and no further step helps: each would be too short, or would not lower the error."""
     DIVERGED = 2
     """The error grew, and smaller steps did not help (dls and svd)."""
     TIMEOUT = 3
