@@ -61,7 +61,7 @@ class _ChainSearch:
     """Searches the longest chain of joints below a link of one robot."""
 
     def __init__(self, robot: RobotModel) -> None:
-        """Store the joints below each link of the robot, by the name of the link."""
+        """Store the joints directly below each link of the robot, and the joint above it, by the name of the link."""
         self.robot = robot
         self.below = robot.urdf.children()
         self.above = {joint.child: joint for joint in robot.urdf.joints.values()}

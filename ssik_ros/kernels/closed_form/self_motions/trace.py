@@ -20,7 +20,8 @@ Method
    length.
 2. Between two knots each joint is a cubic. If a joint passes a limit, put it on the limit and solve for the other six
    joints. If a joint peaks near its limit, put a knot at the peak.
-3. If the determinant of [J; tangent] changes its sign within a short step, another curve crosses.
+3. [J; tangent] is the Jacobian with the tangent as seventh row. If its determinant changes its sign within a short
+   step, another curve crosses.
 4. Mark the given postures that a segment passes. The least pivot of [J; tangent] bounds the distance of other curves.
    Within a share of this bound, a posture near the cubic lies on the curve. Otherwise compare the posture with the
    exact point at the same place along the chord. :mod:`proof` proves the result.
