@@ -22,7 +22,7 @@ class Diagnostic:
     raw_candidates: int
     """Different candidates that reach the target, before limits; of a search the solutions that it found."""
     dropped_by_limits: int
-    """Raw candidates outside the joint limits at every winding; 0 for searches, and unless ``respect_limits`` is True."""
+    """Raw candidates outside the limits at every winding; 0 for a search, and unless ``respect_limits`` is True."""
     dropped_by_max_solutions: int
     """Solutions that ``max_solutions`` cut off; a search stops at this number of solutions, unless a cost is given."""
     final_count: int
