@@ -47,3 +47,13 @@ def test_the_rescue_finds_nothing_out_of_reach():
     pose[:3, 3] *= 1.5
     saved = rescue(arm, np.ascontiguousarray(pose), BranchRequest(mode=KEEP_ALL), TOLERANCE, 50)
     assert len(saved.rows) == 0
+
+
+def test_postures_outside_the_limits_are_counted_once():
+    chain, arm = catalogue_chain('crx10ial'), Blind(catalogue_arm('crx10ial').chain)
+    arm.hidden = pose = np.ascontiguousarray(chain.poses(0.5 * np.pi * QUARTERS)[0])
+    everywhere = rescue(arm, pose, BranchRequest(mode=KEEP_ALL), TOLERANCE, 50)
+    nowhere = BranchRequest(lower=np.full(6, 0.1), upper=np.full(6, 0.2))
+    saved = rescue(arm, pose, nowhere, TOLERANCE, 50)
+    assert len(saved.rows) == 0
+    assert 0 < saved.outside <= 2 * len(everywhere.rows), (saved.outside, len(everywhere.rows))

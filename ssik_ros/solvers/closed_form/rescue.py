@@ -27,14 +27,14 @@ _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
 class Rescued(NamedTuple):
-    """Solutions that the rescue found within the limits, with counts of tried candidates and of refinements outside."""
+    """Solutions that the rescue found within the limits, with counts of tried candidates and of postures outside."""
 
     rows: FloatArray
     """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.branch_request.Branches`."""
     tried: int
     """Number of candidates that were iterated on."""
     outside: int
-    """Number of refinements that reach the target outside the limits; one posture may count several times."""
+    """Number of distinct postures that reach the target outside the limits."""
 
 
 def rescue(
@@ -56,7 +56,8 @@ def rescue(
     :param iterations: most steps for each candidate.
     """
     solutions: list[FloatArray] = []
-    tried = outside = 0
+    outside: list[FloatArray] = []
+    tried = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
     kept = arm.requests.limits(request)
     limits = kept.lower, kept.upper
@@ -69,16 +70,17 @@ def rescue(
             if request.held is not None:
                 bounds[:, request.held] = q[request.held]
             refined = refinement.refine(target, q, bounds, tolerance, iterations)
-            if refined is None or any(_is_same(arm.chain, refined, other) for other in solutions):
+            reached = (*(row[:n] for row in solutions), *outside)
+            if refined is None or any(_are_same(arm.chain, refined, row) for row in reached):
                 continue
             placed = place(arm.plan, refined, target, request.seed, limits, request.mode)
             if placed is None:
-                outside += 1
+                outside.append(refined)
             elif placed[-1] <= tolerance:
                 solutions.append(placed)
         if solutions:
             break
-    return Rescued(np.array(solutions).reshape(len(solutions), n + 3), tried, outside)
+    return Rescued(np.array(solutions).reshape(len(solutions), n + 3), tried, len(outside))
 
 
 def _perturbed(target: FloatArray, number: int) -> FloatArray:
@@ -97,6 +99,6 @@ def _perturbed(target: FloatArray, number: int) -> FloatArray:
     return moved
 
 
-def _is_same(chain: SerialChain, q: FloatArray, row: FloatArray) -> bool:
-    """Return whether a posture (n,) and a solution (n + 3,) agree in all joints within 1e-3, modulo whole turns."""
-    return bool(np.abs(chain.wrap_turns(q - row[:-3])).max() < BRANCH_SEPARATION)
+def _are_same(chain: SerialChain, first: FloatArray, second: FloatArray) -> bool:
+    """Return whether two postures (n,) agree in all joints within 1e-3, modulo whole turns."""
+    return bool(np.abs(chain.wrap_turns(first - second)).max() < BRANCH_SEPARATION)
