@@ -139,7 +139,7 @@ class NewtonFamily:
         :param key: settings of the solver as a tuple.
         :param solver: the solver.
         """
-        if len(self._solvers) >= MOST_SOLVERS:
+        if key not in self._solvers and len(self._solvers) >= MOST_SOLVERS:
             del self._solvers[next(iter(self._solvers))]
         self._solvers[key] = solver
 
