@@ -12,11 +12,13 @@ from test.kernels.fresh_python import run_python
 import numpy as np
 import pytest
 
-from ssik_ros.kernels.native import targets
+from ssik_ros.kernels.native import sources, targets
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
 LEVELS = ('x86_64_v2', 'x86_64_v3')
+CALLED = 'closed_form.branches.branch_block.solve', 'search.plain_request.search_one'
+"""Kernels that the requests call."""
 
 REQUESTS = """
 import os
@@ -73,7 +75,7 @@ def test_both_levels_of_x86_64_give_the_same_bytes(recording):
 
 def test_the_calls_are_those_of_whole_requests(recording):
     replayed = json.loads((recording / 'x86_64_v3.json').read_text())
-    for name in ('closed_form.branches.branch_block.solve', 'search.single.ask'):
+    for name in CALLED:
         assert len(replayed[name]) >= 2, sorted(replayed)
         assert all(row['result'] != 'failed' for row in replayed[name].values())
 
@@ -83,12 +85,12 @@ def test_a_call_with_other_bytes_is_named(recording, tmp_path, part):
     copy = shutil.copytree(recording, tmp_path / 'copy')
     file = copy / 'x86_64_v3.json'
     replayed = json.loads(file.read_text())
-    row = replayed['search.single.ask']['1']
+    row = replayed[CALLED[1]]['1']
     row[part] = '0' if part == 'result' else ['0' * 16] * len(row['memory'])
     file.write_text(json.dumps(replayed))
     done = compare_kernels('compare', str(copy))
     assert done.returncode == 1
-    assert 'search.single.ask: 1 calls, first 1' in done.stdout
+    assert 'search.plain_request.search_one: 1 calls, first 1' in done.stdout
 
 
 def test_signs_of_nan_are_no_difference_and_integers_are(monkeypatch):
@@ -98,3 +100,8 @@ def test_signs_of_nan_are_no_difference_and_integers_are(monkeypatch):
     assert minus != plus and clear(minus) == clear(plus)
     integers = np.array([-1, -2, 2**62]).tobytes() + b'rest'
     assert clear(integers) == integers
+
+
+def test_the_kernels_that_the_requests_call_are_listed():
+    listed = sources.SIGNATURES.read_text(encoding='utf-8')
+    assert all(f'\n{name}(' in listed for name in CALLED)
