@@ -15,7 +15,9 @@ ROTATIONS = 4
 
 def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
     """
-    Write the eigenvalues of a matrix; return 0, or 1 without writing if they do not converge.
+    Write the eigenvalues of a matrix; return 0, or 1 without writing after a failure.
+
+    It fails if the eigenvalues do not converge, or if an element is not finite.
 
     :param real, imaginary: (n,) out: real and imaginary parts; conjugate pairs are neighbours.
     :param a: (n n,) matrix, by rows or by columns.
@@ -32,7 +34,9 @@ def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
 
 def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch: Any) -> int:
     """
-    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 without writing if they do not converge.
+    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 without writing after a failure.
+
+    It fails if the eigenvalues do not converge, or if an element is not finite.
 
     :param real, imaginary: (n,) out: real and imaginary parts; conjugate pairs are neighbours.
     :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is real. Of a conjugate
@@ -56,9 +60,10 @@ def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any
     """
     Write the eigenvalues (real + i imaginary) / beta of A v = x B v; return 0, or 1 without writing after a failure.
 
-    It fails if the eigenvalues do not converge, or if B1 is singular. numpy has no such routine. The pencil is rotated,
-    A1 = cA + sB and B1 = cB - sA, by the one of four angles for which B1 has the smallest condition number. An
-    eigenvalue m of A1 / B1 gives x = (c m - s) / (s m + c), which may be infinite.
+    The pencil is rotated, A1 = cA + sB and B1 = cB - sA, by the one of four angles for which B1 has the smallest
+    condition number. An eigenvalue m of A1 v = m B1 v gives x = (c m - s) / (s m + c), which may be infinite. The
+    function fails if the eigenvalues do not converge, an element is not finite, or B1 is singular. numpy has no such
+    routine.
 
     :param real, imaginary, beta: (n,) out; beta >= 0, and 0 for an infinite eigenvalue.
     :param a, b: (n n,) matrices, both by rows or both by columns.

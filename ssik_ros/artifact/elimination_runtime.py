@@ -16,8 +16,8 @@ def eliminate(*request: Any) -> int:
     """
     Solve one pose by elimination; return the number of solutions, -1 if the pose is not rigid.
 
-    Each row of the first array gets a solution: n joint values and three errors. The last error is the Frobenius norm
-    of FK - T.
+    Each of the first rows of the first array gets a solution: n joint values and three errors. The last error is the
+    Frobenius norm of FK - T.
 
     :param request: nine arguments, as for the search in closed form. They are rows (out), counters (out), ints, reals,
         samples of the held joint, target (4, 4), seed (n,), options, work. ``reals`` ends with the constants of the

@@ -52,13 +52,13 @@ def solve_pose(
     :param plan: plan of the arm.
     :param find: the search function.
     :param pose: (4, 4) pose of the end effector in the base.
-    :param q_seed: (n,) seed; solutions get the windings nearest to it and are sorted by distance from it. None for no
-        seed.
+    :param q_seed: (n,) seed; solutions are sorted by distance from it. Of several windings within the limits, the
+        nearest to it is taken, unless ``respect_limits`` is False. None for no seed.
     :param max_solutions: largest number of solutions; None for all.
-    :param respect_limits: True drops solutions outside the limits, False keeps them; 'wrap' moves joints into the
-        limits by whole turns where possible and keeps all solutions.
+    :param respect_limits: True drops solutions outside the limits; False keeps them, with angles in (-pi, pi]; 'wrap'
+        moves joints into the limits by whole turns where possible and keeps all solutions.
     :raises ValueError: for a wrong shape or value, or a pose that is not rigid.
-    :raises TypeError: if an argument does not hold real numbers.
+    :raises TypeError: if an array does not hold real numbers, or ``max_solutions`` is not a whole number.
     """
     n = int(plan.ints[search.N])
     target = read_numbers(pose, (4, 4), 'T')
@@ -100,6 +100,7 @@ def run_search(
     :param capacity: largest number of solutions.
     :param request: (values of the held joint (k,), target (4, 4), seed (n,), options of the search).
     :param uses_views: whether to calculate with Python's numbers instead of numpy's.
+    :raises ArithmeticError, ValueError: with ``uses_views``, where numpy's numbers become infinite or NaN.
     """
     n = int(plan.ints[search.N])
     rows = np.empty((capacity, n + 3))
@@ -144,8 +145,8 @@ def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, targ
     :param plan: plan of the arm.
     :param n: number of joints.
     :param seed: (n,) or None.
-    :param within_limits: whether the range ends at the joint limits.
-    :param target: (4, 4), on which the range of a slide depends.
+    :param within_limits: whether the range of an angle ends at the joint limits; it is a full turn at most.
+    :param target: (4, 4), on which the range of a slide depends: its limits, cut to the part that may reach the target.
     """
     held = int(plan.ints[search.HELD])
     if held < 0:

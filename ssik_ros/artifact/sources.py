@@ -152,6 +152,7 @@ class PortableSources:
         The first call for a module reads the module and its imports, and appends them to the order of the text.
 
         :param name: full name of the module.
+        :raises SourceNotPortable: if one of these modules has no source.
         """
         if name not in self._modules:
             module = _read_module(name)
@@ -259,9 +260,10 @@ class PortableSources:
         Yield the edits within a syntax tree: new names, removed branches, shortened docstrings.
 
         An edit is (index of the first byte to replace, index after the last one, new text). Definitions that the tree
-        needs are collected on the way.
+        needs are collected on the way. Formatted strings are not edited.
 
         :param scope: the names that are valid at the tree.
+        :raises SourceNotPortable: if the tree needs something that cannot be copied.
         """
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
@@ -280,7 +282,8 @@ class PortableSources:
         """
         Yield the edits of a function or class: its new name, its shortened docstring, and the edits of its body.
 
-        A shortened docstring is the first paragraph.
+        Functions inside another definition keep their names. A shortened docstring is the first paragraph. A body that
+        is only a docstring keeps it whole.
         """
         if scope.module.definitions.get(node.name) is node:
             keyword = 'def ' if isinstance(node, ast.FunctionDef) else 'class '
@@ -324,9 +327,9 @@ class PortableSources:
         """
         Yield the edit of a name: a definition of the package gets its name in the text.
 
-        For a name of another package, its import is noted. Local names of a function are skipped.
+        For a name of another package, its import is noted. Local names of a function and built-in names are skipped.
 
-        :raises SourceNotPortable: for another package than math, numpy and typing.
+        :raises SourceNotPortable: for another package than math, numpy and typing, or as :meth:`_need`.
         """
         module = scope.module
         if node.id in scope.locals:
@@ -345,7 +348,8 @@ class PortableSources:
         """
         Yield the edits of an ``if`` statement.
 
-        If the value of its condition is known before the function runs, only the branch that runs is kept.
+        If the value of its condition is known before the function runs, only the branch that runs is kept. The same
+        counts for a condition of an ``elif``.
         """
         verdict = self._evaluate(scope, node.test)
         if verdict is not _UNKNOWN:
@@ -393,7 +397,8 @@ class PortableSources:
         """
         Return the value of an expression, or _UNKNOWN if it is not known before the function runs.
 
-        Constants, names, indices, ``and``, ``or``, ``==`` and ``!=`` are evaluated.
+        Constants, parameters with known values, numbers that the module names, and indices of tuples are evaluated.
+        From ``and``, ``or``, ``==`` and ``!=``, the result is a truth value.
         """
         if isinstance(node, ast.Constant):
             return node.value
@@ -531,7 +536,11 @@ def _import_line(local: str, target: str, attribute: str) -> str:
 
 
 def _move(text: str, by: int) -> str:
-    """Return a text in which all lines but the first one are indented by ``by`` more columns, or fewer if it is negative."""
+    """
+    Return a text in which all lines but the first one are indented by ``by`` more columns, or fewer if it is negative.
+
+    Blanks at the ends of these lines are removed.
+    """
     first, *others = text.split('\n')
     moved = [line[-by:] if by < 0 else ' ' * by + line for line in others]
     return '\n'.join([first, *(line.rstrip() for line in moved)])

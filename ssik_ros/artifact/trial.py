@@ -71,8 +71,8 @@ class TrialReport:
         """
         Return whether the module passed all trials, so that it may be written.
 
-        It must solve every pose within 1e-9, with the same solutions as this package. In trials that respect limits,
-        its solutions must be within the limits.
+        It must solve every pose without an exception. All solutions must be exact to 1e-9, and the same as this
+        package's. In trials that respect limits, they must be within the limits.
         """
         is_right = self.worst <= TRIAL_ERROR and not self.different and not self.outside
         is_right = is_right and not self.raised
@@ -129,9 +129,10 @@ def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
 
 def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) -> TrialReport:
     """
-    Test a module with random poses: ``count`` of postures within limits, and ``count`` of postures in (-pi, pi].
+    Test a module with random poses, and return the report: ``count`` trials respect limits, ``count`` do not.
 
-    An error of the module is reported, not raised; it counts as a failed trial.
+    The first poses are of postures within limits, the others of postures with joint values from -pi to pi. An exception
+    in a trial is reported, not raised; it counts as a failed trial.
 
     :param module: the loaded module.
     :param subject: the arm for which it was made.

@@ -367,7 +367,8 @@ def _pack_search(arm: Arm) -> IntArray:
     """
     Return the words of the image's section SEARCH: sizes, integers, real numbers and options of the search of an arm.
 
-    Zeros for the caller's clock follow the integers. The workspace of the search is left out.
+    Between integers and real numbers are zeros for the caller's clock, and the counters of the search. The workspace of
+    the search is left out.
     """
     arrays = SingleArrays(arm.problem, arm.options, arm.search.start)
     whole = arrays.block.view(np.int64)
@@ -427,7 +428,9 @@ def pack(arm: Arm, digest: int) -> IntArray:
 
 def constants(arm: Arm) -> list[Frozen]:
     """
-    Return the array arguments of kernels that never change for an arm, so that a compiler can insert them as constants.
+    Return the array arguments of kernels that do not change for an arm, so that a compiler can insert them as constants.
+
+    If some numbers of an array may change, its entry lists the indices of the others.
 
     :param arm: the arm.
     """

@@ -77,7 +77,8 @@ def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> I
     :param numbers: result of :func:`complete`.
     :param parts: the words of each section except NUMBERS.
     :param kernels: digest of the kernels that will read the image.
-    :raises ModelError: for a section that breaks a rule; the message names the section, and the word if there is one.
+    :raises ModelError: for a section that breaks a rule. The message names the section and the index of the word. For
+        section NUMBERS it has the name of the number instead, for a condition only the section.
     """
     sections = {'NUMBERS': np.array(list(numbers.values()), dtype=np.int64), **parts}
     check(sections)
@@ -102,7 +103,8 @@ def check(sections: dict[str, IntArray]) -> None:
     Check that all sections of an image keep their rules; return without a result if they do.
 
     :param sections: words of each section by name.
-    :raises ModelError: for a section that breaks a rule; the message names the section, and the word if there is one.
+    :raises ModelError: for a section that breaks a rule. The message names the section and the index of the word. For
+        section NUMBERS it has the name of the number instead, for a condition only the section.
     """
     numbers: dict[str, int] = {}
     for name, rules in SECTIONS.items():

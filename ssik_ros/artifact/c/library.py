@@ -59,6 +59,7 @@ class Library(NamedTuple):
         :param template: name of the template, a file in the folder ``templates``.
         :param values: texts that replace ``@NAME@`` in the template, by name; None for the values of the library.
         :raises OSError: if the file cannot be written.
+        :raises KeyError: if the template has a name without a text.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         text = texts.render(template, values or self.values, self.flags)
@@ -208,6 +209,8 @@ def build(
     :param report: called with a text about each step.
     :param product: the folder to make, with include, lib, share and README.md; it must not exist.
     :raises InvalidOption: if a program fails.
+    :raises OSError: if a file cannot be written, or ``product`` has a folder ``lib`` already.
+    :raises NativeLibraryError: if the kernels for C programs are not built.
     """
     name, folder = library.name, product / 'lib'
     for made in (folder, product / 'share' / name):
@@ -265,7 +268,9 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
 
 def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | None:
     """
-    Compile and run the self-test of a library; return its output, or None if this machine cannot run it.
+    Compile and run the self-test of a library; return its output without blanks at both ends.
+
+    None if the library is for another kind of processor and the emulator ``qemu-aarch64`` is not installed.
 
     :param tools: compiler and other programs.
     :param product: folder of the library.

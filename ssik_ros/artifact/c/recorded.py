@@ -53,7 +53,7 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
     :param arm: the arm.
     :param count: number of poses.
-    :raises InvalidLimits: if fewer than ``count`` of 4 ``count`` random poses are solved.
+    :raises InvalidLimits: if fewer than ``count`` of 4 ``count`` random poses are solved, or as for :func:`solve_one`.
     :raises TopologyMismatch: for a group without a plain solver, such as one with several tips.
     """
     if arm.plain is None:
@@ -77,11 +77,12 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
 def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | None:
     """
-    Return a pose with this package's solutions; None if the solver or the closed form finds none.
+    Return a pose with this package's solutions; None if the plain solver or the closed form finds none within limits.
 
-    None is also returned if the closed form needs a descent to find its branches.
+    None is also returned if the closed form needs a descent to find its branches. Without a closed form, only the plain
+    solver counts.
 
-    :param arm: the arm.
+    :param arm: the arm, whose ``plain`` is not None.
     :param pose: (4, 4) of the tip in the base.
     :param seed: (n,) [rad or m].
     :raises InvalidLimits: as :meth:`~ssik_ros.solvers.closed_form.arm.AnalyticArm.branches`.

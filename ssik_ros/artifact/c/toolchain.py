@@ -34,8 +34,8 @@ def of_this_machine() -> str:
     """
     Return the architecture, a key of :data:`ARCHITECTURES`, whose machine code this machine runs fastest.
 
-    The environment variable SSIK_ROS_TARGET chooses another one by its target, such as x86_64_v3. Without a match the
-    result is x86-64-v2.
+    The environment variable SSIK_ROS_TARGET chooses another one by its target, such as x86_64_v3. The result is
+    x86-64-v2 for an unknown target, and on machines without a native library of the kernels.
     """
     supported = targets.of_this_machine()
     named = (name for name, target in ARCHITECTURES.items() if target in supported[:1])
@@ -113,12 +113,15 @@ def make_libraries(
     """
     Compile the C source in a folder; write ``libNAME.a``, ``libNAME.so.1`` and the link ``libNAME.so``.
 
+    Exceptions of ``kernels`` pass through.
+
     :param tools: compiler and other programs.
     :param folder: folder with ``NAME.c`` and its included files; object files are written there too.
     :param name: name of the library.
     :param kernels: function that makes the object file of the kernels, given the symbols that are called.
-    :param product: folder of the libraries.
+    :param product: absolute path of an existing folder for the libraries.
     :raises InvalidOption: if a program fails.
+    :raises FileExistsError: if the link exists already.
     """
     copy, cc = f'{tools.prefix}objcopy', tools.compiler
     loops = _understood(tools, folder)
