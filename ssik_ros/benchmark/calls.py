@@ -74,7 +74,8 @@ def time_calls(
     """
     Call a solver once for each request in turn, and return the timed calls; garbage collection is off meanwhile.
 
-    Exceptions of the solver are stored in its calls.
+    Exceptions of the timed function are stored in its calls. Exceptions of ``prepare`` and ``read`` of a remote solver
+    pass through.
 
     :param solver: the solver; of a :class:`RemoteSolver` only ``call`` is timed.
     :param requests: the requests.

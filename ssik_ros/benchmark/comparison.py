@@ -160,7 +160,8 @@ class TrialRequests:
         Return the next ``count`` random requests of a kind.
 
         The poses are poses of random postures within the limits; for OUT_OF_REACH they are moved beyond the reach of
-        such postures. Each kind has a random sequence that does not depend on the other kinds.
+        such postures. For NEAR, each joint of the seed differs from the posture by at most ``SEED_OFFSET``. For other
+        kinds, the seed is another random posture. Each kind has a random sequence that does not depend on the others.
 
         :param kind: the kind.
         :param count: number of requests.
@@ -195,7 +196,8 @@ def compare_solvers(
     """
     Send the same requests to several solvers for a limited time, and return their checked results.
 
-    A solver that cannot be made for the group, or that raises, takes no part; the reason is in its ``refusal``.
+    A solver that cannot be made for the group, raises, or returns another type than IkResult takes no part. The reason
+    is in its ``refusal``.
 
     :param oracle: the group and its independent check.
     :param names: names of the solvers.
@@ -292,8 +294,8 @@ class _Runner:
         """
         Solve a request, and return the result and its time [us].
 
-        None if the solver raises or returns another type; its entrant gets the reason as refusal and takes no further
-        part.
+        None if the solver raises or returns another type than IkResult; its entrant then gets the reason as refusal.
+        Also None, without a call, if the entrant has a refusal already.
         """
         if self.entrant.refusal:
             return None

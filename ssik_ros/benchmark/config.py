@@ -175,7 +175,9 @@ def _find_body(content: Any, source: str) -> Mapping[str, Any]:
     """
     Return the mapping that holds the keys of a configuration.
 
-    It may be nested below single keys, such as ``ros__parameters``. Raise ConfigError if there is only something else.
+    While a mapping has only one key, and a mapping below it, the inner one is taken: ``ros__parameters`` is such a key.
+
+    :raises ConfigError: if the content is not a mapping.
     """
     while isinstance(content, Mapping) and len(content) == 1:
         inner = next(iter(content.values()))

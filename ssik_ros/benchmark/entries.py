@@ -12,8 +12,8 @@ def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
     """
     Return the files of the robot, such as URDF and SRDF, with the configuration's xacro arguments.
 
-    They come from the MoveIt package that the configuration names. If this package describes another robot, an
-    installed package that is named after the robot is used, or else the package as it is.
+    They come from the MoveIt package that the configuration names. If this package exists but does not have the robot,
+    an installed package that is named after the robot is used, or else the package as it is.
 
     :param config: the configuration.
     :raises DescriptionNotFound: if the named package or its files are not found.
@@ -45,7 +45,7 @@ def find_kinematics_folder(config: BenchmarkConfig) -> Path:
     :func:`find_robot_files` uses for the robot, whether the folder exists or not.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: if the package is not found.
+    :raises DescriptionNotFound: if the package is not found, or lacks both the folder and the files of the robot.
     """
     package = config.moveit_config_pkg
     folder = Path(package) if Path(package).is_dir() else find_package(package)

@@ -49,7 +49,7 @@ def describe_machine() -> Machine:
 
 
 def _cpu_model() -> str:
-    """Return the name of the processor; ``unknown`` if the system does not tell."""
+    """Return the name of the processor, or its architecture if the system has no name; ``unknown`` without both."""
     cpuinfo = Path('/proc/cpuinfo')
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding='utf-8', errors='replace').splitlines():

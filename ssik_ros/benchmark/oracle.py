@@ -113,7 +113,8 @@ class GroupOracle:
         """
         Return the norm of the joint differences between a solution and a seed [rad or m].
 
-        Differences of continuous joints are reduced by whole turns.
+        Differences of continuous joints are reduced by whole turns, except if a joint of the group has several
+        variables.
 
         :param positions: (n,) the solution; another shape gives NaN.
         :param seed: (n,) joint vector to compare with.

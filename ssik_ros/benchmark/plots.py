@@ -35,7 +35,8 @@ def plot_report(report: BenchmarkReport, folder: Path) -> list[Path]:
     They show solve times, success rates, position errors and orientation errors. The list is empty if no solver ran.
 
     :param report: the results; solvers that did not run are left out.
-    :param folder: folder of the plots; existing ones are replaced.
+    :param folder: existing folder for the plots; plots in it are replaced.
+    :raises OSError: if a plot cannot be written.
     """
     runs = _ran(report)
     if not runs:
@@ -187,8 +188,9 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
     Write a plot with a column for each robot and rows for solve time, position error and success rate.
 
     :param reports: one report for each column; a report in which no solver ran is left out.
-    :param path: the file; an existing one is replaced.
+    :param path: the file, in an existing folder; an existing file is replaced.
     :returns: the path, or None if no solver ran.
+    :raises OSError: if the file cannot be written.
     """
     shown = [report for report in reports if report.has_run]
     if not shown:

@@ -188,7 +188,7 @@ def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
 
 def _say_out_of_reach(chosen: _Candidate) -> list[str]:
     """
-    Return a list with a sentence about the recommended solver's time and cause for poses out of reach.
+    Return a list with a sentence about poses out of reach: the recommended solver's median time and most frequent cause.
 
     The list is empty if there were no such poses.
     """
@@ -206,7 +206,7 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
     """
     Return a list with a sentence about the solver that finds the most solutions for a pose.
 
-    The list is empty if the recommended solver finds nearly as many.
+    The list is empty if the recommended solver finds nearly as many, or if there were no such requests.
 
     :param honest: the solvers without wrong solutions.
     """

@@ -58,9 +58,10 @@ class BenchmarkSession:
         Run every solver on all requests, and return the report.
 
         A solver that cannot be made is in the report with the reason; an exception of a call is the verdict of its
-        trial.
+        trial. Exceptions outside the timed call of a service pass through.
 
-        :param progress: called every ``ik_iteration_display_step`` trials with label, trials done, and trials in all.
+        :param progress: called with label, trials done, and trials in all: every ``ik_iteration_display_step`` trials,
+            and after the last one. None for no reports.
         :param makers: functions that make a solver, by its label; other solvers are made in this process.
         """
         made = makers or {}

@@ -75,8 +75,8 @@ def namespace_of(label: str) -> str:
     """
     Return a label as a valid ROS name of letters, digits and underscores.
 
-    Each run of other characters becomes one underscore, and is removed at both ends. A name that would be empty or
-    begin with a digit gets the prefix ``solver_``.
+    Each run of characters other than letters A to Z and digits becomes one underscore, and is removed at both ends. A
+    name that would be empty or begin with a digit gets the prefix ``solver_``.
 
     :param label: label of a solver.
     """

@@ -97,7 +97,7 @@ def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Pa
     """
     Write the files of a benchmark: a CSV file for each solver that ran, the goals, and summaries in JSON and Markdown.
 
-    Data files and plots of an earlier run in the folder are removed.
+    Data files and plots of an earlier run in the folder are removed, if its summary in JSON can be read.
 
     :param session: the benchmark.
     :param report: its results.
