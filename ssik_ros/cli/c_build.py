@@ -154,7 +154,9 @@ def _read_kinematics(arguments: argparse.Namespace, group: JointGroup) -> GroupK
 
 def write_blocks(arguments: argparse.Namespace) -> int:
     """
-    Write the data file of an arm or a group for the generic C library; return 0, or 1 if no solver fits the arm.
+    Write the data file of an arm or a group for the generic C library, and return 0.
+
+    Print the reason and return 1 if no solver fits the arm, or if the C library cannot run or hold it.
 
     :param arguments: the parsed arguments of ``ssik build --blocks``.
     :raises SsikError: when the arm cannot be loaded, a parameter is wrong, or the file cannot be written. Also when the

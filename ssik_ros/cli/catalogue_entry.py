@@ -167,7 +167,7 @@ def _list(values: tuple[float, ...]) -> str:
 
 def _number(value: float) -> str:
     """
-    Return a number as text that YAML reads back to the same bits.
+    Return a finite number as text that YAML reads back to an equal number.
 
     YAML needs a decimal point before an exponent, so ``1e-05`` becomes ``1.0e-05``.
     """

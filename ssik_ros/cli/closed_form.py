@@ -18,10 +18,11 @@ _TIERS = (
 
 def find_closed_form(verb: str, chosen: ChosenGroup) -> AnalyticArm | None:
     """
-    Return the closed form of an arm; if it has none, print the reason and return None.
+    Return the closed form of an arm; if it has none, print the reason to stderr and return None.
 
     :param verb: name of the verb, for the message.
     :param chosen: the arm.
+    :raises ModelError: if its group is not a chain with joints and one tip.
     """
     try:
         return AnalyticArm(chosen.chain())

@@ -160,7 +160,7 @@ def probe(module: str, distribution: str = '', expression: str = 'None') -> Prob
     """
     Import a module in a new Python process and return the report.
 
-    The report has an error if the import fails, takes longer than 60 s, or ends the process.
+    The report has an error if the import or the expression fails, takes longer than 60 s, or ends the process.
 
     :param module: name of the module.
     :param distribution: name for pip, for the version of a module without ``__version__``.
@@ -323,7 +323,8 @@ def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
     """
     Yield a NOTE for each environment variable that is set and changes the kernels.
 
-    If numba compiles the kernels, a finding about numba follows.
+    With NUMBA_DISABLE_JIT, SSIK_ROS_JIT has no effect and gets no finding. If numba compiles the kernels, a finding
+    about numba follows.
 
     :param probes: reports of imports by name of the package.
     """

@@ -101,7 +101,8 @@ def choose_arm(arguments: argparse.Namespace) -> ChosenGroup:
     """
     Return the robot, and the group that ``--group`` names, else the group of a chain with one tip.
 
-    This chain is the robot's only arm, else its longest chain; ``--base`` and ``--tip`` replace its ends.
+    This chain is the robot's only arm, else the arm of its catalogue entry, else its longest chain. ``--base`` and
+    ``--tip`` replace its ends.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded, or several chains are possible.

@@ -89,7 +89,7 @@ def _solution(report: SolveReport, q: FloatArray) -> dict[str, Any]:
 
 
 def _limit_margin(group: JointGroup, q: FloatArray) -> float:
-    """Return the smallest distance of a joint vector (n,) to a limit [rad or m]; negative outside."""
+    """Return the smallest distance of a joint vector (n,) to a limit [rad or m]: negative outside, inf without limits."""
     return float(np.minimum(q - group.lower, group.upper - q).min())
 
 

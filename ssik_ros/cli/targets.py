@@ -27,6 +27,8 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     """
     Return the target poses (t, 4, 4) of the tips in the base frame.
 
+    With ``--xyz`` and no orientation, the rotations are the identity.
+
     :param arguments: the parsed arguments; one of pose, xyz, xyz_rpy and joints is given.
     :param oracle: the group and its forward kinematics.
     :raises InvalidTarget: when the numbers are not poses of the group's tips.
@@ -43,6 +45,8 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
 def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
     """
     Return the target poses (t, 4, 4) from options that need no robot.
+
+    With ``--xyz`` and no orientation, the rotations are the identity.
 
     :param arguments: the parsed arguments; one of pose, xyz_rpy and xyz is given.
     :param tips: number of poses.

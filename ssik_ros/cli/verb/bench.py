@@ -185,7 +185,11 @@ def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plo
 
 
 def _write_together(reports: list[BenchmarkReport], arguments: argparse.Namespace) -> None:
-    """Write the grid of plots, and with several robots the summaries of all in one file each of JSON and Markdown."""
+    """
+    Write the grid of plots, unless ``--no-plots`` is given.
+
+    With several robots, also write the summaries of all into one file of JSON and one of Markdown.
+    """
     if len(reports) > 1:
         write_atomically(arguments.output / 'summary.json', make_json(reports))
         write_atomically(arguments.output / 'summary.md', make_markdown(reports))

@@ -69,10 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Write the module, library or blocks that the options name; return 0, or 1 if the arm has no solver.
+    Write the module, library or blocks that the options name; return 0.
+
+    Print the reason and return 1 if the arm has no solver that can be written, or if a module fails its test poses.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the result cannot be written.
+    :raises SsikError: when the arm cannot be loaded, an option is wrong, a program fails, or the result cannot be
+        written.
     """
     target = arguments.target
     if target not in TARGETS:
@@ -97,8 +100,8 @@ def write_python(arguments: argparse.Namespace) -> int:
     arms that cannot be written as a module.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded, the file cannot be written, or it exists and ``--force`` is not
-        given.
+    :raises SsikError: when the arm cannot be loaded, ``--validate-poses`` is below 1, the file cannot be written, or it
+        exists and ``--force`` is not given.
     """
     if arguments.validate_poses < 1:
         raise InvalidOption(

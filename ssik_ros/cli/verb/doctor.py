@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     Print the findings of a check; return 1 if one is a fault, else 0.
 
     :param arguments: the parsed arguments.
-    :raises InvalidOption: when files are given without a robot, or two robots.
+    :raises InvalidOption: when files are given without a robot, two robots are given, or options do not fit a URDF.
+    :raises DescriptionNotFound: when the package is not found.
     """
     if arguments.named is not None:
         if arguments.robot is not None:

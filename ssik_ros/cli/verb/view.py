@@ -133,8 +133,8 @@ def begin(
     """
     Open the session for the command line; return (session, extras of the page, target pose (4, 4) of each tip).
 
-    Without a target, None replaces the poses. The session is solved for the targets at once. If the page is recorded,
-    the session stays at its start, so that the recording shows the motion to the targets.
+    The poses are in the model frame; without a target, None replaces them. The session is solved for the targets at
+    once. With ``--record`` it stays at its start, so that the film shows the motion to the targets.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read or does not fit the robot, and for a target of a robot without a
@@ -208,7 +208,9 @@ def _attach(arguments: argparse.Namespace) -> int:
 
 def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | bool]:
     """
-    Return the node's parameters for the options; options that are not given are left out.
+    Return the parameters of the node ``ik_view`` for the options; options that are not given are left out.
+
+    Host, port and ``open_browser`` are always there, with the defaults of the command.
 
     :raises InvalidOption: if the options name several robots.
     """
