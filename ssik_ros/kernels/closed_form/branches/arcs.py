@@ -328,7 +328,7 @@ def is_doubtful(places, ranges, n, interval):
 
     A branch is hit at a place (its bit in HIT_BITS) if its arc there has a sample. More values are needed if a branch
     that is hit at neither place may be within limits in between. They are also needed if a branch that is hit may have
-    a further arc in between.
+    a further arc in between. Further arcs in an interval of at most NEIGHBOURS (2e-4 rad) do not count.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: a :class:`held_branches.Ranges`.
@@ -485,9 +485,8 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
     A place is one tried value of the held joint. The new places are linked in the order of their values. Branches there
     that are within limits, and whose arc has no candidate yet, are appended to ``pending``.
 
-    :param places, ranges, n, pending, stack, size: places, ranges, number of joints, waiting candidates and stack, as
-        for
-        :func:`choose_values`.
+    :param places, ranges, n, pending, stack, size: places, ranges of the joints, number of joints, waiting candidates,
+        and stack with its number of intervals, as for :func:`choose_values`.
     :param count, parts: number of divided intervals, and number of new places in each.
     :param first: index of the first new place; the others follow in the order of the values.
     :returns: new number of intervals on the stack.

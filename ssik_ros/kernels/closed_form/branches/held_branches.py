@@ -170,7 +170,9 @@ def margin(value, center, half):
 @kernel
 def write_ranges(ranges, ints, reals):
     """
-    Write middle and half width of the range of every joint; the held joint counts as a joint without limits.
+    Write middle and half width of the range of every joint, and the indices of the joints with limits.
+
+    The held joint, and joints whose range covers a full turn, count as joints without limits.
 
     :param ranges: a :class:`Ranges`, out.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
@@ -259,7 +261,8 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
 
     :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param first: index of the first place to write.
-    :param count: number of values in the scratch, at most eight; the other values are overwritten.
+    :param count: number of values in the scratch, at most eight; the other values are overwritten, and their bits of
+        the mask mean nothing.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param scratch: scratch after :func:`prepare`.
     """

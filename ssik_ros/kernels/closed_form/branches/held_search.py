@@ -149,8 +149,9 @@ def search(
     """
     Write the solutions of one pose within limits, best first; return their number, -1 if the pose is not rigid.
 
-    The held joint is sampled, so solutions at other values of it are not among them. Candidates are collected and
-    certified in one loop, so that the certification is compiled only once.
+    The held joint is sampled, so solutions at other values of it are not among them. If the reach hull of the arm
+    proves the pose out of reach, the number is 0 and counter PROVED is 1. Of more than ``capacity`` solutions, those
+    certified first are kept.
 
     :param out: (capacity, n + 3) out: joint values in each row, then position error [m], rotation error [rad], and
         Frobenius norm of FK - T.
@@ -190,9 +191,9 @@ def collect(run, spread, places, stack, scratch):
     """
     Append candidates to the waiting table: those within limits at the requested values, and one or more on every arc.
 
-    An arc is missed only if the assumption of :mod:`arcs` fails or its number of values is used up. All candidates at
-    the seed's value come first, also those outside the limits. The table is a part of ``scratch``, see
-    :class:`ArcScratch`.
+    An arc is missed only if the assumption of :mod:`arcs` fails, its number of values is used up, or the table is full.
+    All candidates at the seed's value come first, also those outside the limits. If an elimination gives the
+    candidates, the seed is one of them. The table is a part of ``scratch``, see :class:`ArcScratch`.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param spread, places, stack, scratch: range of the held joint and scratch, as for :func:`search`.

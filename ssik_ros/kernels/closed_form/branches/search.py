@@ -245,7 +245,8 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
 
     The best solution is the one nearest to the seed; without a seed, the order is arbitrary. If the reach hull of the
     arm proves the pose out of reach, the number is 0 and counter PROVED is 1. DOUBT of ``counters`` tells whether
-    solutions may be missing. Solutions for which ``out`` has no room are left out.
+    solutions may be missing. Of more than ``capacity`` solutions, those certified first are kept, also if others are
+    nearer to the seed.
 
     :param out: (capacity, n + 3) joint values in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
@@ -422,9 +423,10 @@ def begin(run, matrix_t):
 @kernel
 def is_refused(run):
     """
-    Return whether the reach hull of the arm proves the target unreachable within ERROR_OPTION, whatever the limits.
+    Return whether the reach hull of the arm proves the target unreachable within ERROR_OPTION.
 
-    If so, counter PROVED is set to 1.
+    The proof holds whatever the limits of revolute joints are; limits of prismatic joints count. If so, counter PROVED
+    is set to 1.
 
     :param run: a :class:`BranchRun`, after :func:`begin`.
     """

@@ -92,7 +92,7 @@ def place(q, n, slides, lower, upper, wishes, mode):
     """
     Choose the winding of each joint of a solution, in place; return False if the limits exclude the solution.
 
-    A value that is outside its limits by at most LIMIT_ROUNDING is moved onto the limit.
+    A value that is outside its limits by at most LIMIT_ROUNDING is moved onto the limit, except in mode KEEP_ALL.
 
     :param q: (n,) the solution [rad or m]; it may be changed in part if False is returned.
     :param n: number of joints.

@@ -81,7 +81,8 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
     """
     Write the values that each joint of each branch may take, nearest to the seed first, and their distances from it.
 
-    Without a seed the values nearest to zero come first and all distances are zero.
+    Without a seed the values nearest to zero come first and all distances are zero. A revolute joint without limits has
+    one value, which is compared modulo 2 pi.
 
     :param values, costs: (b, n, largest of ``sizes``) out: values [rad or m], and distances from the seed; entries from
         ``sizes`` on are not written.
@@ -216,9 +217,8 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
 
     :param out: (k, n) out: joint values [rad or m]; k is at most the number of all combinations, which is not checked.
     :param of_branch: (k,) out: index of the branch of each combination.
-    :param values, costs, sizes: values of each joint of each branch, their distances from the seed and their number,
-        from
-        :func:`write_windings`.
+    :param values, costs, sizes: values of each joint of each branch, their distances from the seed and their number, as
+        for :func:`write_windings`.
     :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of :mod:`ranking`.
     :param heap, keys, owners, codes: (b + k n,) scratch for b branches; heap, owners and codes are integers.
     :param places: (n,) integers of scratch.

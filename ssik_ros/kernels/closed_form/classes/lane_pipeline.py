@@ -201,7 +201,7 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     The rotation error is exact for small errors only. Two marks of each candidate are written, too. They are sums of
     sines and cosines that are nearly equal for duplicates.
 
-    :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
+    :param area: (area_size(n),) joint values; all rows after them but DISTANCE are written.
     :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
     :param target: (12,) T, target pose of the tip: rotation row by row, then translation.
     :param doubtful: residual to write for candidates whose angles are too large to be measured here.

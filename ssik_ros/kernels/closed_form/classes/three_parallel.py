@@ -176,9 +176,8 @@ def _solve_234(out, axes, points, g, offered, scratch):
     """
     Write the candidates for axes 2, 3, 4 parallel, one by one.
 
-    :param out, axes, points, g, offered, scratch: candidates, chain, its motion, angle for a free joint and scratch, as
-        for
-        :func:`solve`.
+    :param out, axes, points, g, offered, scratch: candidates (out), chain, its motion, q6 if it is free, and scratch,
+        as for :func:`solve`.
     :returns: (count, is_free): number of candidates, 0 to 8, and whether the pose hardly determines one of their
         angles.
     """

@@ -168,6 +168,8 @@ def _begin_cells(queue, spread, arm):
     """
     Write the first cells, which cover the range of the held joint for every arm posture, into the queue.
 
+    The range is extended by BEYOND of ``spread`` at both ends.
+
     A cell is a range of the held joint for one posture of joints 1 to 3. If the chain does not fit the class exactly,
     each wrist has its own cells. If the range of joint 6 is divided, each of its LAST_FIRST parts has its own cells.
 
@@ -523,7 +525,8 @@ def _decide(run, arm, pose, spread, scratch):
     :param spread: (SPREAD,) settings: range of the held joint, most cells, and whether postures are searched.
     :param scratch: (scratch_size(most),) scratch.
     :returns: (status, branches, cells): REACHED, PROVED (no posture exists) or UNDECIDED; number of branches in the
-        batch of values that has any, else 0; number of examined cells, ranges of the held joint.
+        batch of values that has any, else 0; number of examined cells, ranges of the held joint. The batch of cells
+        that ends the search by REACHED or UNDECIDED is not counted.
     """
     most, is_looking = int(spread[CELL_COUNT]), spread[PROBES] != 0.0
     room = view_scratch(scratch, most)
@@ -585,7 +588,8 @@ def decide_many(
     :param status: (m,) out: REACHED (2, a posture was found), PROVED (1, none exists), UNDECIDED (0), or NOT_RIGID
         (-1). Without PROBES in ``spread`` no posture is searched, so REACHED does not occur.
     :param branches: (m,) out: branches within limits in the batch of values of the held joint that found any, else 0.
-    :param tried: (m,) out: number of examined cells, ranges of the held joint.
+    :param tried: (m,) out: number of examined cells, ranges of the held joint, without the last batch of at most eight
+        for REACHED and UNDECIDED.
     :param poses: (m, 4, 4) target poses of the tip.
     :param ints, reals, options, seed: plan of the arm and options of the call, as for :func:`search.search`; the seed
         is ignored.
