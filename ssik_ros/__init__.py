@@ -107,7 +107,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name, imported from its module at first use; the AttributeError names the nearest name."""
+    """
+    Return a public name, imported from its module at first use.
+
+    The AttributeError for another name suggests a similar public name, if any; it suggests none for ``_names``.
+    """
     if name in _MODULES:
         return importlib.import_module(f'{__name__}.{name}')
     if name not in _HOMES:

@@ -57,7 +57,9 @@ def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parame
 
 def shown(value: object) -> str:
     """
-    Return the repr of a value on one line, cut after about 200 characters; if the repr fails, the type's name.
+    Return the repr of a value on one line, cut after about 200 characters; if the repr fails, a text with its type.
+
+    Of lists, tuples, sets and dictionaries, at most 16 elements are shown.
 
     :param value: any object, however deep or large.
     """
@@ -297,11 +299,14 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
 
 def as_floats(name: str, value: Any) -> FloatArray:
     """
-    Return an argument as an array of floats, not always a copy; values of other kinds are read by :func:`read_numbers`.
+    Return an argument as an array of floats of any shape, which may be infinite or NaN.
+
+    An array of float64 is returned itself, not as a copy. Other values become a new array.
 
     :param name: the argument, for messages.
-    :param value: an array, or lists of numbers.
-    :raises InvalidOption, DimensionMismatch: as :func:`read_numbers`.
+    :param value: a number, an array, or lists of numbers.
+    :raises InvalidOption: for text, truth values, complex numbers and other objects.
+    :raises DimensionMismatch: for rows of different length.
     """
     is_ready = type(value) is np.ndarray and value.dtype is _FLOAT64
     return value if is_ready else read_numbers(name, value)
@@ -309,12 +314,12 @@ def as_floats(name: str, value: Any) -> FloatArray:
 
 def read_one_each(name: str, value: Any, count: int) -> FloatArray:
     """
-    Return an argument as a new array (count,) of floats; a single number counts for each place.
+    Return an argument as a new array (count,) of floats, which may be infinite or NaN; a single number is repeated.
 
     :param name: the argument, for messages.
     :param value: a number, or ``count`` of them.
     :param count: how many numbers to return.
-    :raises InvalidOption: for anything that is not a number.
+    :raises InvalidOption: for text, truth values, complex numbers and other objects.
     :raises DimensionMismatch: for another shape.
     """
     array = read_numbers(name, value)

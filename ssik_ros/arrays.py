@@ -58,6 +58,8 @@ def with_length(vector: FloatArray) -> tuple[FloatArray, float]:
     """
     Return a vector and its length; if the square of the length overflows, both divided by the largest absolute value.
 
+    A length below about 1e-162 is 0, because its square underflows.
+
     :param vector: (n,) numbers; if one is not finite, the length is not either.
     """
     length = math.sqrt(np.vdot(vector, vector))

@@ -124,7 +124,9 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
 
 def tells_near_names(cls: type[_T]) -> type[_T]:
     """
-    Decorate a class: its error about an unknown attribute names the nearest attribute, or all of them.
+    Decorate a class: its error about an unknown attribute names the most similar attribute, or else up to 20 of them.
+
+    For a name with a leading underscore, the error names none.
 
     :param cls: the class.
     """
