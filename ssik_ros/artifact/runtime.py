@@ -146,7 +146,8 @@ def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, targ
     :param n: number of joints.
     :param seed: (n,) or None.
     :param within_limits: whether the range of an angle ends at the joint limits; it is a full turn at most.
-    :param target: (4, 4), on which the range of a slide depends: its limits, cut to the part that may reach the target.
+    :param target: (4, 4) pose of the end effector. The range of a slide has only lengths with which the arm may reach
+        it, and ends at the limits, unless all these lengths are outside.
     """
     held = int(plan.ints[search.HELD])
     if held < 0:

@@ -112,7 +112,9 @@ def _real(low: str, high: str, count: int | str = 1, kind: str = 'real') -> Cell
     """
     Return the rule for real numbers from ``low`` to ``high``; NaN breaks the rule, except for the kind ``maybe``.
 
-    :param count: number of neighbouring words.
+    :param low, high: expressions for the smallest and the largest number.
+    :param count: number of neighbouring words, or an expression for it.
+    :param kind: ``real`` or ``maybe``.
     """
     return Cell(kind, low, high, '', count)
 
@@ -123,6 +125,7 @@ def _counted(low: object, high: object = None, name: str = '') -> Cell:
 
     Without ``high`` it must be ``low``.
 
+    :param low, high: numbers or expressions.
     :param name: name of the value for later expressions.
     """
     return Cell('counted', str(low), str(low if high is None else high), name)
