@@ -163,9 +163,9 @@ class BenchmarkSession:
         self, calls: Sequence[Call], order: IntArray, tolerance: float, position_only: bool
     ) -> list[TrialRecord]:
         """
-        Return a record for each call; solutions that the solver claims are checked by independent kinematics.
+        Return a record for each call; the first solution that the solver claims is checked by independent kinematics.
 
-        For a failure, the errors in the record are the ones of the solver's best state.
+        For a failure, the errors in the record are the ones of the solver's best state, NaN without such a state.
 
         :param order: (n,) index in the group of each joint position of the solver.
         :param tolerance: bound of the norm of position [m] and orientation error [rad].

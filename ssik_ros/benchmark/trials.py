@@ -107,7 +107,12 @@ class SolverRun:
 
     @property
     def title(self) -> str:
-        """Return the label of the solver, followed by the requested solver in brackets if the label does not show it."""
+        """
+        Return the label of the solver, followed by the requested solver in brackets.
+
+        The brackets are left out for a solver that did not run, and if the requested name contains the label. Upper
+        case and other characters than letters and digits do not count.
+        """
         if self.status is not RunStatus.RAN or _plain(self.name) in _plain(self.requested_solver):
             return self.name
         return f'{self.name} ({self.requested_solver})'
