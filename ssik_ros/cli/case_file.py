@@ -34,8 +34,8 @@ def take_case(arguments: argparse.Namespace) -> None:
     """
     Set the arguments of ``ssik solve`` from a case file; a solver that is given replaces the solver of the case.
 
-    The parameters of the case come with its solver; given parameters replace them. The target of the case replaces a
-    given one, which the parser of the verb does not allow.
+    The parameters of the case come with its solver; given parameters replace them. The parser of the verb refuses a
+    target with a case.
 
     :param arguments: the parsed arguments, with the path in ``case``; they are changed.
     :raises InvalidOption: when the file is not a case, or when options of the robot, its group or the seed are given

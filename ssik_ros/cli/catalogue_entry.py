@@ -34,7 +34,8 @@ def describe_arm(
     :param name: its key in the catalogue.
     :param vendor, title, source: texts of the entry.
     :raises InvalidOption: for an arm of more than seven joints.
-    :raises ModelError: when the entry does not move like the description.
+    :raises ModelError: when the entry does not move like the description at 20 random postures, or the group is not a
+        serial chain (UnsupportedJoint).
     """
     chain = chosen.chain()
     if len(chain.joint_names) > MOST_JOINTS:
@@ -183,7 +184,8 @@ def with_entry(text: str, arm: CatalogueArm) -> str:
     """
     Return a catalogue with an arm added at the end, or in place of the entry of the same name.
 
-    All other text, comments included, stays unchanged.
+    Text outside this entry, comments included, stays unchanged. Only the number of blank lines around the entry may
+    change.
 
     :param text: the catalogue; empty for a new one.
     :param arm: the arm.

@@ -138,7 +138,7 @@ def _validation(report: TrialReport) -> str:
     """
     Return sentences for the header of a written module: how many poses its trial solved, and with which errors.
 
-    The text is the same for the same arm and version.
+    The text is the same for the same arm, version and number of poses.
     """
     half = report.poses // 2
     with_seed = ''

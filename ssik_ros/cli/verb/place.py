@@ -155,7 +155,11 @@ def _print(cell: WorkCell, choices: list[_Choice]) -> None:
 
 
 def _print_reasons(result: PlaceResult) -> None:
-    """Print why tasks fail at the best place, and which tasks fail at every place."""
+    """
+    Print why tasks fail at the best place, and which tasks, or pairs of tasks, no place that was tried reaches.
+
+    At most ``MOST_LINES`` of each are printed. The notes of the result follow.
+    """
     failed = [
         (number, task)
         for number, task in enumerate(result.placements[0].tasks)
