@@ -59,7 +59,7 @@ def write_rotations(out, axes, count, image_of, offered):
     """
     Write the angles about up to three axes whose rotations together make a rotation R.
 
-    With fewer than three axes, R may not be reached exactly.
+    If no angles make R, as with most R for fewer than three axes, the rows only come near to it.
 
     :param out: (2, 3) out: a row of angles [rad] for each solution.
     :param axes: (., 3) unit axes in its first ``count`` rows.

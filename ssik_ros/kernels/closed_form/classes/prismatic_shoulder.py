@@ -88,7 +88,7 @@ def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
     """
     Write two rows (q1, q2, q3) that move W to p, for a shoulder with one revolute joint; return 2.
 
-    Beyond the reach, the rows come nearest to p.
+    Beyond the reach, the rows miss p: by as little as possible for RPP and PPR.
 
     :param arm: (4, 3) out.
     :param slides: RPP, PPR or PRP.
@@ -174,8 +174,8 @@ def turn_and_slide(out, k, b, g, m, v, c, zeros):
     """
     Write rows (t, s, u) of up to four solutions of R(k, t) (b + s g) = R(m, u) v + c; return their number.
 
-    R(k, t) is the rotation about k by t. If g is nearly perpendicular to k, four rows are written even if they do not
-    solve the equation. So the caller has to check them.
+    R(k, t) is the rotation about k by t. Four rows are written if g is nearly perpendicular to k, and one row if u is
+    free, even if they do not solve the equation. So the caller has to check them.
 
     :param out: (4, 3) out: angle t [rad], length s [m], angle u [rad].
     :param k, m, g: unit axes, and unit direction of the slide.
