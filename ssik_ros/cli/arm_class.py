@@ -93,7 +93,8 @@ def _misses(geometry: AxisGeometry, wanted: _Class) -> tuple[float, float]:
     Return by how much axes violate a class: largest distance from a common point [m], and largest sine of an angle.
 
     The angle is between two axes that the class requires to be parallel. A number is 0 if the class has no such
-    condition. The distance is infinite if axes that shall meet have no best common point.
+    condition. The distance is infinite if axes that shall meet have no best common point, or two consecutive ones of
+    them are parallel.
     """
     distances = (_spread(geometry, [joint - 1 for joint in joints]) for joints in wanted.meeting)
     sines = (geometry.sine(a - 1, b - 1) for a, b in wanted.parallel)

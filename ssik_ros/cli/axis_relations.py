@@ -88,7 +88,8 @@ def _meeting(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | 
     """
     Return the relation "meet" of some joints; None if their axes do not even nearly have a common point.
 
-    It is also None for prismatic joints, and if consecutive axes are parallel. ``joints`` are indices from 0.
+    It is also None for prismatic joints, and if consecutive axes are parallel or nearly so. ``joints`` are indices from
+    0.
     """
     if geometry.slides.intersection(joints):
         return None

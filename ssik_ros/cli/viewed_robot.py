@@ -67,7 +67,7 @@ def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]
     The second value holds the playback of a joint path and the cloud of a reach map, each None if not given.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when a file cannot be read, or does not fit the robot.
+    :raises SsikError: when a file cannot be read or does not fit the robot, or when options exclude each other.
     """
     path, playback = arguments.joint_path, None
     if path is not None and path.suffix.lower() in PROBLEM_SUFFIXES:

@@ -160,7 +160,12 @@ def _describe(session: PostureSession, has_target: bool) -> str:
 def _read_targets(
     arguments: argparse.Namespace, session: PostureSession
 ) -> dict[str, FloatArray] | None:
-    """Return the target pose (4, 4) of each tip in the model frame; None if no option gives a target."""
+    """
+    Return the target pose (4, 4) of each tip in the model frame; None if no option gives a target.
+
+    :raises InvalidOption: for a session without a planning group, or as :func:`~ssik_ros.cli.targets.read_targets`.
+    :raises InvalidTarget: for numbers that are not poses of the tips.
+    """
     if not has_target(arguments):
         return None
     if not isinstance(session, Session):
