@@ -30,8 +30,8 @@ def sensible_wish(wish, lower, upper):
     """
     Return a preferred angle, moved so near to the limits that computing the nearest winding loses no digits [rad].
 
-    The result is within 2 pi of the limits, and within FARTHEST_WISH of zero. If the wish was within FARTHEST_WISH,
-    too, the same winding inside the limits is nearest to it.
+    The result is within FARTHEST_WISH of zero, and within 2 pi of limits that are within FARTHEST_WISH. If the wish and
+    the limits are, the same winding inside the limits is nearest to wish and result.
 
     :param wish: preferred angle [rad], finite.
     :param lower, upper: limits [rad]; may be infinite.

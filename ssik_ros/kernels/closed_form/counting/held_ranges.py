@@ -333,7 +333,9 @@ def _bulged(x):
 @inline_kernel
 def _azimuth_of_cone(radius, sine):
     """
-    Return the largest difference between the azimuth of a direction in a cone and the azimuth of the cone's axis.
+    Return a bound on the difference between the azimuth of a direction in a cone and the azimuth of the cone's axis [rad].
+
+    It is pi if the cone may contain the axis of the azimuth.
 
     :param radius: half opening angle of the cone [rad].
     :param sine: sine of the angle between the cone's axis and the axis of the azimuth.
@@ -350,8 +352,8 @@ def _turning(axis_x, axis_y, vector, slope, width, rest):
     :param vector, slope: the vector and its derivative at the middle of the parameter's range.
     :param width: half the width of the parameter's range.
     :param rest: bound on the vector's distance from its first-order prediction.
-    :returns: (centre, radius) of the angle from x towards y [rad]; the radius is pi if the vector may vanish in the
-        plane.
+    :returns: (centre, radius) of the angle from x towards y [rad]; the radius is pi if the vector may vanish or nearly
+        vanish in the plane.
     """
     x, y = vectors.dot(axis_x, vector), vectors.dot(axis_y, vector)
     slope_x, slope_y = vectors.dot(axis_x, slope), vectors.dot(axis_y, slope)
