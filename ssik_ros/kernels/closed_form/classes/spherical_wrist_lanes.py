@@ -57,6 +57,8 @@ def write_arm_parallel_23(angles, axes, points, w, p):
     """
     Write joints 1 to 3 of four postures that move the wrist centre W to p. Axes 2 and 3 must be parallel.
 
+    If p is out of reach, the postures have the angles that come nearest, and miss p.
+
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param w, p: W with all joints at zero, and its target G W.

@@ -47,7 +47,8 @@ def _write_rank_one(angles, a, b, d):
     """
     Write four pairs (q1, q5) that solve two equations, for an arm whose axes 5 and 6 meet.
 
-    The equations are a (cos q1, sin q1) + b (cos q5, sin q5) = d. One combination of them contains joint 1 only.
+    The equations are a (cos q1, sin q1) + b (cos q5, sin q5) = d. One combination of them contains joint 1 only. An
+    equation that no angle solves gets the angle with the least error, twice.
 
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param a, b: coefficients of joints 1 and 5, 2x2 matrices as tuples, row by row; b has rank one.
