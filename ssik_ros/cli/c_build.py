@@ -96,8 +96,7 @@ def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> t
     if are_shared:
         return toolchain.kernels_of_all_arms(tools)
     if freeze.is_possible():
-        with _saying('Compiling the kernels') as say:
-            return toolchain.kernels_of_one_arm(tools, blocks.constants(arm), say)
+        return toolchain.kernels_of_one_arm(tools, blocks.constants(arm), _say)
     _say(
         f'llvmlite is missing or too old: pip install "{freeze.EXTRA}" makes the library smaller and faster'
     )

@@ -8,7 +8,7 @@ import numpy as np
 from ssik_ros.arrays import finite_range, FloatArray
 from ssik_ros.cli.arm_class import classify_arm
 from ssik_ros.cli.robot_choice import ChosenGroup
-from ssik_ros.errors import counted, InvalidOption, ModelError
+from ssik_ros.errors import counted, InvalidOption, ModelError, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, rpy_of_matrix
 from ssik_ros.model.catalogue import CatalogueArm, CatalogueJoint, make_urdf, Vector
 from ssik_ros.model.kinematic_tree import JointKind
@@ -81,14 +81,21 @@ def _describe_joint(
     rpy = _vector(rpy_of_matrix(frame[:3, :3]))
     if np.abs(matrix_of_rpy(*written.rpy) - frame[:3, :3]).max() < CATALOGUE_DEVIATION / 100:
         rpy = _vector(written.rpy)
+    lower, upper = float(chain.lower[index]), float(chain.upper[index])
+    if kind != JointKind.CONTINUOUS and not math.isfinite(upper - lower):
+        raise ModelError(
+            f'Joint {quote(name)} lacks a limit, which an entry of the catalogue needs: add '
+            '<limit lower="..." upper="..."> to the URDF.',
+            joint=name,
+        )
     return CatalogueJoint(
         name=name,
         type=kind.name.lower(),
         xyz=_vector(frame[:3, 3]),
         rpy=rpy,
         axis=_vector(chosen.robot.tree.axes[chain.joint_indices[index]]),
-        lower=float(chain.lower[index]) if kind != JointKind.CONTINUOUS else -math.inf,
-        upper=float(chain.upper[index]) if kind != JointKind.CONTINUOUS else math.inf,
+        lower=lower if kind != JointKind.CONTINUOUS else -math.inf,
+        upper=upper if kind != JointKind.CONTINUOUS else math.inf,
     )
 
 

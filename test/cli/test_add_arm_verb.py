@@ -216,3 +216,13 @@ def test_a_name_is_asked_for(capsys):
     with pytest.raises(SystemExit) as ended:
         main(['add-arm', '--robot', 'ur5e'])
     assert ended.value.code == 2 and '--name' in capsys.readouterr().err
+
+
+def test_a_slide_without_limits_is_named(tmp_path, capsys):
+    text = '<robot name="r"><link name="a"/><link name="b"/><joint name="rail" type="prismatic">'
+    text += '<parent link="a"/><child link="b"/><axis xyz="1 0 0"/></joint></robot>'
+    urdf = tmp_path / 'slide.urdf'
+    urdf.write_text(text)
+    assert add(tmp_path / 'mine.yaml', str(urdf), '--base', 'a', '--tip', 'b') == 2
+    assert "Joint 'rail' lacks a limit" in capsys.readouterr().err
+    assert not (tmp_path / 'mine.yaml').exists()

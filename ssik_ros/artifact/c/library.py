@@ -270,14 +270,15 @@ def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | Non
     """
     Compile and run the self-test of a library; return its output without blanks at both ends.
 
-    None if the library is for another kind of processor and the emulator ``qemu-aarch64`` is not installed.
+    None if the library is for another kind of processor and its emulator, such as ``qemu-aarch64``, is not installed.
 
     :param tools: compiler and other programs.
     :param product: folder of the library.
     :param name: name of the library.
     :raises InvalidOption: if the test cannot be compiled, or fails.
     """
-    emulator = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'] if tools.is_cross else []
+    processor = tools.target.partition('_v')[0]
+    emulator = [f'qemu-{processor}', '-L', f'/usr/{processor}-linux-gnu'] if tools.is_cross else []
     if emulator and shutil.which(emulator[0]) is None:
         return None
     with tempfile.TemporaryDirectory() as work:
