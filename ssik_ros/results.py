@@ -136,7 +136,7 @@ def no_solution(cause: Cause, rest: str = '') -> str:
     Clients of the node read the cause back from these words.
 
     :param cause: reason of the failure.
-    :param rest: details, with the full stop.
+    :param rest: details, with the full stop; they follow the words of the cause without a space between.
     """
     return f'No solution: {CAUSE_TEXT[cause]}{rest}'
 
@@ -294,9 +294,12 @@ class IkResult:
 
     def summary(self, left_over: str = '') -> str:
         """
-        Return a sentence about the outcome: solutions and errors, or cause and nearest state, and the effort.
+        Return a text about the outcome and the effort: numbers of searches and iterations.
 
-        :param left_over: text about how far the nearest state is from the target; if empty, the residual is printed.
+        A success gives the number of solutions, and the largest position and rotation errors of the first one. A
+        failure gives cause, advice, proof, and the distance of the nearest state from the target, as far as they exist.
+
+        :param left_over: text about that distance; if empty, the residual is printed. Without a search neither is.
         """
         work = counted(self.searches, 'search'), counted(self.iterations, 'iteration')
         if self.status == _SOLVED:

@@ -102,7 +102,11 @@ class MapPlan:
     """Shapes that postures must not touch; None where collisions do not matter."""
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the definition of the map as a mapping that JSON can store; long arrays are left out."""
+        """
+        Return the definition of the map as a mapping that JSON can store.
+
+        It has checksums of the chain and of the shapes, but not the arrays of orientations, poses and shapes.
+        """
         chain, scene = self.chain, self.scene
         collisions = {} if scene is None else {COLLISIONS: _scene_as_mapping(scene)}
         return {
@@ -151,8 +155,10 @@ class MapStore:
         The folder appears complete in one step, so that an interrupted creation leaves no partial map.
 
         :param plan: the definition of the map.
-        :raises StoreError: if the folder is not a map, or cannot be written.
-        :raises InvalidOption: if the folder holds a map of another robot, or of other cells or settings.
+        :raises StoreError: if the folder exists and is not a map, is damaged or contains links, or if it cannot be
+            written.
+        :raises InvalidOption: if the folder holds a map of another robot, or of other cells, arrays, settings or
+            shapes.
         """
         with explained(self.path):
             is_there = self.path.exists()
@@ -191,12 +197,15 @@ class MapStore:
         """
         Write the results of a unit, one chunk for each array; the chunk of the status comes last.
 
-        Each chunk is written whole or not at all.
+        Each chunk is written whole or not at all. The caller holds the lock :func:`held_by_one_run`, which also makes
+        the folder of the drafts.
 
         :param cells: the cells of the map.
         :param unit: number of the unit.
-        :param values: by name of the array, the values of the unit's cells as a flat array.
-        :raises StoreError: when the disk is full, or the map is not there.
+        :param values: by name of the array, the values of one whole chunk as a flat array, cells beyond the border
+            included.
+        :raises StoreError: if a file cannot be written, such as on a full disk.
+        :raises SolverError: if the package numcodecs is missing.
         """
         with explained(self.path):
             # The status is written last: if it can be read, all other arrays of the unit are there.
@@ -210,12 +219,12 @@ class MapStore:
         """
         Return the values of the cells of one unit, which is one chunk of each array, as a flat array.
 
-        A chunk at the border has the full size too, with fill values beyond the border.
+        A chunk at the border has the full size too. Beyond the border and outside the region it has fill values.
 
         :param name: name of the array.
         :param cells: the cells of the map.
         :param unit: number of the unit.
-        :raises StoreError: if the chunk is missing or damaged.
+        :raises StoreError: if the array or the chunk is missing or damaged.
         """
         try:
             array = self.array(name)
@@ -240,9 +249,11 @@ class MapStore:
 
     def read_attributes(self) -> dict[str, Any]:
         """
-        Return the definition of the map, as :meth:`MapPlan.as_mapping` made it; a finished map has ``counts`` too.
+        Return the definition of the map, as :meth:`MapPlan.as_mapping` made it.
 
-        :raises StoreError: if the folder is not a map, or is damaged.
+        A finished map has ``counts`` too, the number of cells of each status.
+
+        :raises StoreError: if the folder is not a map, has another format, or is damaged.
         """
         attributes: dict[str, Any] = self._read_group()['attributes'][KEY]
         return attributes
@@ -254,7 +265,7 @@ class MapStore:
         It does not change when the map is finished. Of the orientations of a grid, or the poses of a list, it covers
         only the number.
 
-        :raises StoreError: if the folder is not a map.
+        :raises StoreError: if the folder is not a map, has another format, or is damaged.
         """
         saved = self.read_attributes()
         saved.pop('counts', None)
@@ -330,10 +341,10 @@ class MapStore:
         """
         Raise StoreError if an array does not have the shape, chunks and type of the map's cells.
 
-        Reading such an array could exhaust the memory.
+        Reading such an array could exhaust the memory. Only the metadata are read.
 
         :param cells: the cells of the map.
-        :raises StoreError: naming the array.
+        :raises StoreError: naming the array; also if an array is missing, or if the folder is not a map.
         """
         for name in self.read_attributes()['arrays']:
             have = self.array(name)
@@ -350,9 +361,12 @@ class MapStore:
         """
         Return the whole content of a small array that is stored as one chunk.
 
-        Raise ValueError if shape or type differ, or above LARGEST_ROWS bytes.
+        Raise ValueError if shape or type differ, for more than one chunk, or above LARGEST_ROWS bytes. Raise StoreError
+        if the array is missing or damaged.
 
+        :param name: path of the array below the folder of the map.
         :param shape: expected size of each axis; None allows any size.
+        :param kind: expected data type.
         """
         array = self.array(name)
         sizes = zip(shape, array.shape, strict=True)
@@ -442,13 +456,18 @@ def _type_of(name: str) -> np.dtype[Any]:
 
 
 def _wrong_status(cells: NDArray[Any]) -> str:
-    """Return the fault of status numbers that were read, as text; empty if all are valid."""
+    """Return the fault of status numbers (unsigned) that were read, as text; empty if all are valid."""
     most = int(cells.max(initial=0))
     return f'{most} is no status' if most > max(CellStatus) else ''
 
 
 def _check_attributes(saved: dict[str, Any]) -> None:
-    """Raise ValueError, TypeError or KeyError if the attributes of a map are incomplete or have wrong types."""
+    """
+    Raise an error of ``MALFORMED``, mostly ValueError or KeyError, if attributes of a map are missing or wrong.
+
+    Checked are names, checksums, the list of arrays, the setting ``searches``, sizes, and counts. The numbers of the
+    chain are left to :func:`_check_chain`.
+    """
     robot, scene, counts = saved['robot'], saved.get(COLLISIONS), saved.get('counts')
     _check_names('robot', [robot['name'], robot['base'], robot['tip'], robot['sha256']])
     _check_names('joints', robot['joints'])
@@ -485,7 +504,8 @@ def _check_chain(chain: SerialChain) -> None:
     """
     Raise ValueError if a chain that was read from a map is not valid.
 
-    Checked are array sizes, kinds of joints, unit axes, limits, the size of numbers, and the rigid tip pose.
+    Checked are the number of joints, distinct names, array sizes, kinds of joints, unit axes, that no lower limit is
+    above the upper one, the size of numbers, and the rigid tip pose.
     """
     limits = np.column_stack([chain.lower, chain.upper])
     numbers = (chain.axes, chain.points, chain.home)
@@ -541,9 +561,12 @@ def _chain_as_mapping(chain: SerialChain) -> dict[str, Any]:
 
 def chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
     """
-    Return the chain of a saved robot; its joints have the indices 0 to n - 1.
+    Return the chain of a saved robot; its joints and their values have the indices 0 to n - 1.
+
+    The numbers are not checked.
 
     :param saved: the attribute ``robot`` of a map.
+    :raises LookupError, TypeError, ValueError, OverflowError: for a mapping of another form.
     """
     n = len(saved['joints'])
     limits = {

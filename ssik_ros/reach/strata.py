@@ -135,8 +135,10 @@ def _at_border(
     """
     Return poses (count, 4, 4) slightly inside or outside the border of the reachable poses.
 
-    A random reachable pose is moved straight away from the first joint, with the same orientation, until the arm cannot
-    reach it. The border is found by bisection.
+    The tip pose of a random posture is moved straight away from the first joint, with the same orientation. Bisection
+    between its distance and :data:`OUTWARD_FACTOR` times that looks for the place where ``reached`` turns false; if
+    there are several, it ends at any of them. The pose is then put short of this place or past it, each with
+    probability 0.5, by a random part of the distance within :data:`OFFSETS`.
     """
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]

@@ -75,7 +75,8 @@ def _head_of(content: dict[str, Any]) -> ArrayHead:
     """
     Return shape, chunks, type and fill value from the metadata of an array.
 
-    Raise ValueError if the metadata are not of the kind that this package writes.
+    Raise an error of ``MALFORMED``, mostly ValueError, if a field is missing or not of the kind that this package
+    writes.
     """
     kind = content['data_type']
     if kind not in _TYPES:
@@ -262,7 +263,9 @@ def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]
     """
     Return (ranges, single), for each axis the indices that ``where`` selects, and True if an integer drops the axis.
 
-    Raise InvalidOption for anything but integers in range and slices with positive steps.
+    ``where`` is an index or a tuple of them, also with one ``...``; axes without an index are taken whole. Raise
+    InvalidOption for integers out of range, steps below zero, too many indices and other types. Python's slices raise
+    ValueError for a step of zero, and TypeError for ends that are not integers.
     """
     parts = list(where) if isinstance(where, tuple) else [where]
     for part in parts:
@@ -344,9 +347,9 @@ def decode(packed: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 def _content_size(packed: bytes) -> int:
     """
-    Return the size of the uncompressed content that the header of a Zstandard frame states; -1 if it states none.
+    Return the size [bytes] of the uncompressed content that the header of a Zstandard frame states.
 
-    See RFC 8878, 3.1.1.
+    It is -1 if the header states none or is cut, and for bytes that are no such frame. See RFC 8878, 3.1.1.
     """
     if len(packed) < 6 or packed[:4] != _MAGIC:
         return -1

@@ -68,6 +68,7 @@ def has_bytes(file: Path) -> bool:
     Return whether a file exists and is not empty; a power failure can leave empty files.
 
     :param file: the file.
+    :raises OSError: if the system refuses to look, such as without permission.
     """
     try:
         return file.stat().st_size > 0
@@ -99,11 +100,11 @@ def held_by_one_run(path: Path, what: str) -> Iterator[None]:
     """
     Hold the lock of a map or data set during the ``with`` block, so that only one run writes it.
 
-    The lock also ends with the process. The folder WORK is created.
+    The lock also ends with the process. The folder WORK is created in the folder of the map or data set.
 
-    :param path: path of the map or data set.
+    :param path: path of the map or data set, which must exist.
     :param what: 'map' or 'data set', for messages.
-    :raises StoreError: if another run holds the lock.
+    :raises StoreError: if another run holds the lock, or if the folder or the file of the lock cannot be made.
     """
     with explained(path):
         (path / WORK).mkdir(exist_ok=True)
@@ -132,9 +133,10 @@ def alone_in(folder: Path) -> Iterator[None]:
     """
     Hold a lock on a folder during the ``with`` block, after waiting for other runs that hold it.
 
-    On a file system without locks it does not wait.
+    On a file system without locks it does not wait, and holds none.
 
     :param folder: the folder.
+    :raises OSError: if the folder cannot be opened.
     """
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -149,9 +151,11 @@ def refuse_links(path: Path, what: str) -> None:
     """
     Raise StoreError if a folder contains symbolic links, because data written through them would go elsewhere.
 
+    Folders inside are searched too. The folder itself may be a link.
+
     :param path: path of the map or data set.
     :param what: 'map' or 'data set', for messages.
-    :raises StoreError: naming the link.
+    :raises StoreError: naming the first link that is met.
     """
     for folder, names, files in os.walk(path):
         for name in (*names, *files):
