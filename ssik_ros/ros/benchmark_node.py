@@ -77,8 +77,9 @@ class BenchmarkNode(Node):
 
     def run(self) -> int:
         """
-        Run the benchmark, and write its files; return the exit code, ``RAN`` or ``NOTHING_RAN``.
+        Run the benchmark, and write its files; return ``RAN`` if at least one solver ran, else ``NOTHING_RAN``.
 
+        :raises RobotNotRunning: when the robot is to be read from topics and does not come in time.
         :raises SsikError: when the configuration, the robot, the group or a file is wrong.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile; nothing is written then.
         """
@@ -106,7 +107,8 @@ class BenchmarkNode(Node):
         Return the services to benchmark: a mapping from the label in the report to the name of the service.
 
         Without the parameter ``services``, the only service is the parameter ``service``. Its label is the parameter
-        ``solver``, else the first solver of this package in the configuration.
+        ``solver``, else the first solver of this package in the configuration. Raise InvalidOption for a text that
+        :func:`parse_services` refuses; for the last case see :func:`first_own_solver`.
         """
         if self._settings.services:
             return parse_services(self._settings.services)
@@ -210,7 +212,12 @@ def first_own_solver(config: BenchmarkConfig) -> str:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Initialize ROS, run the benchmark, and return the exit code; log errors. The caller shuts ROS down."""
+    """
+    Initialize ROS, run the benchmark, and return the exit code. The caller shuts ROS down.
+
+    Wrong parameters and errors of this package are logged and give ``WRONG_OPTION``, a robot that does not come in time
+    ``NOTHING_RAN``. Other errors pass through.
+    """
     rclpy.init(args=None if arguments is None else list(arguments))
     try:
         node = BenchmarkNode()
@@ -237,7 +244,9 @@ def _say_interrupted() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Run the benchmark to its end or to a signal; return the exit code.
+    Run the benchmark to its end or to a signal; return the exit code, which is ``NOTHING_RAN`` after a signal.
+
+    Errors that are not of this package pass through.
 
     :param arguments: arguments of ROS; None means the arguments of the process.
     """

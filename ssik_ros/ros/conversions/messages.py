@@ -69,7 +69,7 @@ def read_state(message: RobotState) -> StateGiven:
     Return the joint values, joint poses and carried objects in a robot state message; sizes and names are not checked.
 
     :param message: the state. If is_diff is false and joints are given, the robot carries only the objects of the
-        message.
+        message. Otherwise they change the objects that it carries already.
     """
     joints, multi = message.joint_state, message.multi_dof_joint_state
     names, attached = joints.name, message.attached_collision_objects
@@ -181,6 +181,8 @@ def read_constraints(message: Constraints) -> ConstraintsGiven:
     """
     Return the constraints of a message; names and numbers are not checked here.
 
+    Visibility constraints are not read: only their presence is noted. Shapes without a pose get the identity.
+
     :param message: the constraints.
     """
     given = ConstraintsGiven(
@@ -271,10 +273,11 @@ class StateWriter:
 
     def write(self, message: RobotState, state: FullState) -> None:
         """
-        Write a full state into a robot state message: joints with one variable, then the virtual joint and all others.
+        Write a full state into a robot state message.
 
-        The first ones are in model order. Several messages share the header and the part for joints with several
-        variables, so a receiver must not change these.
+        ``joint_state`` gets the joints with one variable, in model order. ``multi_dof_joint_state`` gets the virtual
+        joint with the pose of the root, then the joints with several variables in model order. Messages may share
+        headers and ``multi_dof_joint_state``, so a receiver must not change these.
 
         :param message: the message to fill.
         :param state: the state.

@@ -16,7 +16,7 @@ def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
     """
     Return the positions of a reach map as a point cloud: x, y, z, dexterity, the coloured measure if any, and rgb.
 
-    Each field is a 32-bit float.
+    Each field is a 32-bit float. The measure's field has its name; the bits of rgb are 0x00RRGGBB.
 
     :param cloud: the positions.
     :param frame: name of the base link, whose frame the positions are in.

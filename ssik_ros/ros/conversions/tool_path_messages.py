@@ -75,9 +75,9 @@ def _read_penalties(message: PenaltiesMessage) -> PathPenalties:
 
 def _read_tolerances(messages: list[ToleranceMessage]) -> PathTolerance | list[PathTolerance]:
     """
-    Return one tolerance for all waypoints if the message has only one, else a list with one for each waypoint.
+    Return the only tolerance, which is for all waypoints, or a list with one tolerance for each message.
 
-    Equal tolerances share one instance.
+    Equal tolerances of the list share one instance. A zero axis is replaced by z. Numbers are not checked here.
     """
     shared: dict[bytes, PathTolerance] = {}
     tolerances = []
@@ -146,6 +146,8 @@ def write_result(
 ) -> None:
     """
     Fill a result message; the caller writes the error code.
+
+    Without a plan, only cause and reason are written. Trajectory points and waypoint times need a timed path.
 
     :param message: the message to fill.
     :param response: the result of the plan.

@@ -45,15 +45,17 @@ class InputTopic:
         forget: Callable[[], None] = lambda: None,
     ) -> None:
         """
-        Subscribe to the relative name, and to the absolute name unless a parameter or a remapping chooses the name.
+        Subscribe to the relative name, and to the absolute name if it differs.
+
+        If a parameter or a remapping chooses the name, only this name is subscribed to.
 
         :param node: the node.
         :param kind: type of the messages.
         :param topic: the relative name.
         :param take: called with each message that is not ignored.
         :param qos: quality of service.
-        :param callback_group: lets one callback run at a time.
-        :param forget: called when messages begin to come from the other name.
+        :param callback_group: a mutually exclusive group, so that messages are taken one at a time.
+        :param forget: called when messages begin to come from the other name, before ``take``.
         """
         self._node, self._topic = node, topic
         self._take, self._forget = take, forget
@@ -140,6 +142,6 @@ class InputTopic:
 
 
 def _given_name(node: Node, topic: str) -> str:
-    """Return the value of the node's parameter ``<topic>_topic``; empty if it is not declared or not set."""
+    """Return the value of the node's parameter ``<topic>_topic`` as text; empty if it is not declared."""
     parameter = f'{topic}_topic'
     return str(node.get_parameter(parameter).value) if node.has_parameter(parameter) else ''

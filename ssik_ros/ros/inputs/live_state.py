@@ -92,8 +92,8 @@ class LiveState:
         Keep a message; the state is computed when a request needs it.
 
         A message whose names have too many characters, or do not have one position each, is logged and ignored. A
-        message without positions is ignored without a log line. An unusable position is logged; the joint keeps its
-        last usable position, else its default.
+        message with names but without positions is ignored without a log line. Of unusable positions in a message, the
+        first one is logged; such a joint keeps its last usable position, else its default.
 
         :param message: names and positions of some joints.
         """
@@ -144,7 +144,7 @@ class LiveState:
         return True
 
     def _leave_out(self, names: tuple[str, ...], positions: Sequence[float]) -> list[float]:
-        """Return positions with NaN for unusable values; log a warning about the first such joint."""
+        """Return positions with NaN for unusable values, at least one; log a warning about the first such joint."""
         usable = [
             value if abs(value) <= LARGEST_REQUEST_VALUE else math.nan for value in positions
         ]
@@ -201,10 +201,11 @@ class LiveState:
 
     def assumption(self, reader: StateReader, given: StateGiven) -> str:
         """
-        Return a sentence about joints for which a response assumes default positions; empty without such joints.
+        Return a sentence about joints for which a response assumes default positions; empty if there is nothing to say.
 
-        If no message of this robot has come and the request names no joint, also set ``is_missed``. The node then logs
-        a warning.
+        Before a usable position of this robot has come, these are all joints that the request does not name. Later,
+        joints that no message names are left out: only those with nothing but unusable positions count. Before the
+        first usable position, a request that names no joint also sets ``is_missed``. The node then logs a warning.
 
         :param reader: makes states of the robot of the request.
         :param given: the part of the state that the request names.
@@ -233,7 +234,10 @@ class LiveState:
 
     def find(self, reader: StateReader) -> _MergedState:
         """
-        Return the current full state of a robot, and whether messages named its joints; kept until the next message.
+        Return the current full state of a robot, and which usable positions it lacks.
+
+        The result is kept until the next message or another reader. For each new list of names, log a warning about
+        names that the robot does not have.
 
         :param reader: makes states of the robot.
         """

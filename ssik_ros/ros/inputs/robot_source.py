@@ -117,7 +117,8 @@ class RobotSource:
         :param node: the node.
         :param parameters: the node's parameters.
         :param deliver: called with each complete description; by :meth:`start` itself if no topic is needed.
-        :raises SsikError: when a named file or package does not exist.
+        :raises SsikError: when a named file or package does not exist, or when ``robot_name``, ``xacro_args`` or a
+            limit is wrong.
         """
         self._node = node
         self._parameters = parameters
@@ -142,6 +143,8 @@ class RobotSource:
     def kinematics_path(self) -> Path | None:
         """
         Return the path of the kinematics.yaml that a parameter or the package names; None without one.
+
+        A name that is not an existing file is also looked up in the folder ``config`` of the package.
 
         :raises DescriptionNotFound: when the file that the parameter names does not exist.
         """
@@ -197,9 +200,10 @@ class RobotSource:
 
     def _listen(self, topic: str, what: str, take: Callable[[DescriptionText], None]) -> None:
         """
-        Subscribe to a latched topic, and call ``take`` with each text; log and ignore texts that are not XML.
+        Subscribe to a latched topic, and call ``take`` with each text.
 
-        ``what`` names the text in errors.
+        Texts that are not XML are logged and ignored; a ModelError of ``take`` is logged too. ``what`` names the text
+        in errors.
         """
 
         def hear(message: String) -> None:
@@ -214,7 +218,11 @@ class RobotSource:
         )
 
     def _take_urdf(self, urdf: DescriptionText) -> None:
-        """Take a new URDF, and drop an SRDF of another robot that came on a topic; an unchanged URDF is ignored."""
+        """
+        Take a new URDF, and drop an SRDF of another robot that came on a topic; then deliver or wait for an SRDF.
+
+        An unchanged URDF is ignored.
+        """
         if self._urdf is not None and self._urdf.source == urdf.source:
             return
         self._urdf = urdf
@@ -276,9 +284,9 @@ class RobotSource:
         self, topic: str, file: str | Path, in_package: Path | None
     ) -> DescriptionText | None:
         """
-        Return the description of a parameter, else of a file, else of a package; None if it may come on a topic.
+        Return the description of a parameter, else of a file, else of a package; None without any of them.
 
-        The parameter for the text has the name of the topic.
+        The parameter for the text has the name of the topic. Raise DescriptionNotFound if the file does not exist.
         """
         text = getattr(self._parameters, topic)
         if text:
@@ -291,6 +299,7 @@ class RobotSource:
         Return the source of joint limits: a nested mapping of parameters, or the path of a file; None without a source.
 
         Parameters come before the file that a parameter names, and this file before the file of the MoveIt package.
+        Raise DescriptionNotFound if the file that the parameter names does not exist.
         """
         nested = nested_overrides(self._node, LIMITS_PREFIX)
         if nested:
@@ -310,7 +319,7 @@ def _find_files(parameters: Any) -> MoveItConfig | None:
     Return the files of the MoveIt configuration package that a parameter names; None if no package is named.
 
     A URDF or SRDF that other parameters give replaces the file of the package. Raise InvalidParameter for a robot name
-    without a package.
+    without a package, and SsikError if the package or its files do not exist.
     """
     if not parameters.moveit_config_package:
         if parameters.robot_name:

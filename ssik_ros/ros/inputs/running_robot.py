@@ -96,7 +96,8 @@ class RunningRobot:
         """
         Return the full state (nq,) after all joints of the group were reported, or after a wait.
 
-        Other joints have default values. After the wait raise RobotNotRunning if ``is_needed``, else log a warning.
+        Joints that no message reports have default values. If joints of the group are missing after the wait, raise
+        RobotNotRunning if ``is_needed``, else log a warning.
         """
         settings = self._settings
         wait = settings.service_timeout if is_needed else settings.semantic_timeout
