@@ -109,7 +109,7 @@ class InteractiveTargets:
         """
         Let the worker thread start a session with the robot that is served now, at its current state.
 
-        The call returns at once.
+        The call returns at once. If no robot is served when the thread comes to it, nothing happens.
         """
         self._mailbox.put(self._begin, 'begin')
 
@@ -133,7 +133,7 @@ class InteractiveTargets:
         """
         Return the session; if the robot or its parameters have changed, start a new session with the old targets.
 
-        If the tips differ, the targets of the new session are used. Return None without a robot.
+        If the tips differ, the targets of the new session are used. Return None before the first session has begun.
         """
         session = self._session
         if session is not None and session.server is not self._served():
@@ -172,9 +172,10 @@ class InteractiveTargets:
 
     def _move(self, name: str, frame: str, pose: FloatArray) -> None:
         """
-        Move a target to a pose (4, 4) in a frame, and solve; without a robot do nothing.
+        Move a target to a pose (4, 4) in a frame, and solve; without a session do nothing.
 
-        Raise RequestRefused for an unknown frame; the target then stays.
+        Raise RequestRefused for an unknown frame, and InvalidTarget for an unknown name or a pose that is not finite;
+        the target then stays.
         """
         session = self._current()
         if session is None:

@@ -117,7 +117,11 @@ class IkServer(ProcessNode):
         self._source.start()
 
     def stop(self) -> bool:
-        """End every search; return whether the thread that loads robots has ended too."""
+        """
+        Ask every search to end, and end the thread of the draggable targets.
+
+        Wait at most ``LOADER_END`` [s] for the thread that loads robots; return whether it has ended.
+        """
         self._cancel[0] = 1
         self._parts.close()
         return self._loader.close(LOADER_END)

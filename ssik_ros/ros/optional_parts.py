@@ -96,7 +96,9 @@ class OptionalParts:
 
     def load(self, server: RobotServer) -> dict[str, Any]:
         """
-        Make the parts for a robot and warm them up; return them as fields of :class:`Served`.
+        Make the task sets and the reach map for a robot and warm them up; return them as fields of :class:`Served`.
+
+        The result has no entry for a part that no parameter asks for.
 
         :param server: the robot that is going to be served.
         """

@@ -296,7 +296,12 @@ class NodeClient:
             drawn.publish(write_markers(markers, frame, stamp))
 
     def _call(self, kind: Any, request: Any, read: Callable[[Any], Any], done: Done) -> None:
-        """Send a request; ``read`` converts the response for ``done``, which else gets a ServiceFailure."""
+        """
+        Send a request of the service type ``kind``; ``done`` gets its response, converted by ``read``.
+
+        It gets a ServiceFailure instead if the call fails, if ``read`` raises SsikError, or after ``WAIT`` [s]. If no
+        node offers the service, it gets one at once.
+        """
         client = self._clients.get(kind)
         if client is None or not client.service_is_ready():
             missing = 'a node' if client is None else client.srv_name

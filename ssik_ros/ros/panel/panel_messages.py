@@ -116,9 +116,10 @@ def _read_group(message: GroupKinematics) -> GroupOption:
 
 def read_branches(message: SolveAll.Response) -> FoundBranches:
     """
-    Return the branches of a pose, at most ``MOST_BRANCHES``. Without a branch, the outcome has the node's text.
+    Return the branches of a pose, at most ``MOST_BRANCHES``; none unless the error code is SUCCESS.
 
-    The outcome has the cause, too, if the text says "No solution"; for a refused request the cause stays NONE.
+    The outcome has the node's text. Without a branch it has the cause too, if the text says "No solution: "; for a
+    refused request the cause stays NONE.
 
     :param message: the response.
     :raises SolverError: if the positions of a branch are not finite or too large, or not one for each joint.

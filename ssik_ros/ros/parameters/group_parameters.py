@@ -65,6 +65,7 @@ class GroupParameters:
             warning.
         :raises ConfigError: when the file or a value is wrong.
         :raises UnknownSolver: for a misspelt name of a solver of this package.
+        :raises ParameterException: (of rclpy) for a value of the node that has a wrong type or is out of range.
         """
         new = [name for name in groups if name not in self._groups]
         if not new:
@@ -213,8 +214,8 @@ class _DeclaredGroup:
         """
         Return the new value of a parameter, by key, while a change of parameters is in progress.
 
-        Two listeners share the keys of a group. The node has all new values before the first listener is called, so a
-        change of several keys is never served half.
+        Two listeners share the keys of a group. Except on Humble, the node has all new values before the first listener
+        is called, so a change of several keys is never served half.
         """
         if hasattr(self._node, 'add_post_set_parameters_callback'):
             return self._node.get_parameter(self._prefix + key).value

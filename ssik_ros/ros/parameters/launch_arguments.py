@@ -116,10 +116,10 @@ def require_known_arguments(
     Names that are not close to an argument are accepted: a launch file that includes this one, or a substitution in a
     parameter file, may use them.
 
-    :param words: the command line.
+    :param words: the command line; only the words after the name of the launch file are read, none if it is not there.
     :param launch_file: path of the launch file.
     :param arguments: the arguments of the launch file.
-    :raises ValueError: for a name close to one of these arguments.
+    :raises ValueError: for a name that is none of these arguments, but close to one.
     """
     name = Path(launch_file).name
     places = [index for index, word in enumerate(words) if Path(word).name == name]

@@ -63,7 +63,8 @@ def _limits(parameter: Parameter) -> tuple[Any, Any] | None:
     """
     Return the (lower, upper) bounds that validators set; None if they set none, or if the parameter is not a number.
 
-    A missing bound is infinite for doubles, and an end of the 32-bit range for integers.
+    The last validator that sets a bound counts. An excluded bound is moved inside, by 1 or by the machine epsilon. A
+    missing bound is infinite for doubles, and -2**31 - 1 or 2**31 - 1 for integers, as in generate_parameter_library.
     """
     scalar = parameter.type.scalar
     if scalar not in _OPEN:

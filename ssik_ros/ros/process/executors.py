@@ -395,7 +395,7 @@ class InlineExecutor(SingleThreadedExecutor):
                     self._report(error)
 
     def _respond_to_late(self) -> None:
-        """Respond to late requests while the leading thread runs a callback; report exceptions."""
+        """Respond to all late requests of the queue, in the thread of :meth:`_watch`; report exceptions."""
         while (taken := self._requests.queue.take_late(time.monotonic())) is not None:
             try:
                 self._respond_to(taken, is_late=True)

@@ -85,7 +85,9 @@ def _severity_of(level: int) -> int:
 
 def bridge_logging(write: Write) -> LogBridge:
     """
-    Send the log of the package to a node's logger, and nowhere else; return the handler.
+    Send the log of the package to a node's logger, and no longer to the root logger; return the handler.
+
+    Other handlers of the package's logger stay, so after two calls each line is written twice.
 
     :param write: result of :func:`writer_of`.
     """
@@ -100,7 +102,7 @@ def bridge_logging(write: Write) -> LogBridge:
 
 def unbridge_logging(bridge: LogBridge) -> None:
     """
-    Close a handler and remove it; after the last one, the package logs as before.
+    Close a handler and remove it; after the last one, the package logs to the root logger again, at its level.
 
     :param bridge: the handler that :func:`bridge_logging` returned.
     """

@@ -185,6 +185,8 @@ def _begin(
     """
     Initialize ROS and make the node; log an error, shut ROS down and return None if that fails.
 
+    Exceptions of ``make`` other than SsikError and ParameterException pass through.
+
     The signal handlers of rclpy would end the context in the middle of a log line or of a call; a signal is to end
     the executor only.
     """

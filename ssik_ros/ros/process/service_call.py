@@ -29,9 +29,11 @@ def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[s
 
     :param name: name of the service, or the last part of it.
     :param values: fields of the request by name; other fields keep their defaults.
-    :param timeout: largest time for the service to appear, and for its response [s].
+    :param timeout: largest time of each of the waits: for the name to appear, for the service, and for its response
+        [s].
     :raises SolverError: when no such service appears, several do, or no response comes in time.
     :raises InvalidOption: for fields that the request does not have, and wrong values.
+    :raises ImportError: when the package of the type of the service is not installed.
     """
     rclpy.init(args=[])
     node = rclpy.create_node('ssik_call', start_parameter_services=False)
