@@ -119,7 +119,7 @@ def require_known_arguments(
     :param words: the command line; only the words after the name of the launch file are read, none if it is not there.
     :param launch_file: path of the launch file.
     :param arguments: the arguments of the launch file.
-    :raises ValueError: for a name that is none of these arguments, but close to one.
+    :raises ValueError: for a name that differs from all these arguments, but is close to one.
     """
     name = Path(launch_file).name
     places = [index for index, word in enumerate(words) if Path(word).name == name]

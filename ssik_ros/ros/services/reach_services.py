@@ -71,7 +71,9 @@ class ReachOverRos:
 
     def load(self, server: RobotServer) -> ReachQueries:
         """
-        Open the map and publish it; return the handler of requests, which responds with the error if that fails.
+        Open the map and publish it; return the handler of requests.
+
+        If the map cannot be opened, log the error, and return a handler that responds with it to each request.
 
         :param server: the robot that is going to be served.
         """
@@ -91,7 +93,11 @@ class ReachOverRos:
             self._is_drawn = False
 
     def _draw(self, reach_map: ReachMap) -> None:
-        """Publish the positions of a map as a point cloud; log an error if they cannot be read."""
+        """
+        Publish the positions of a map as a point cloud.
+
+        If they cannot be read, log an error and clear an earlier cloud.
+        """
         frame = reach_map.chain.base_link
         try:
             cloud, stride = cloud_to_show(reach_map, self._measure)

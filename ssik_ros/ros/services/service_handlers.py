@@ -198,8 +198,8 @@ class ServiceHandlers:
         """
         Append a sentence about joints without a reported position, for which default values were used; return the text.
 
-        If no joint is missing, or if ``request`` is ``None``, the text is unchanged. If the response has no field for
-        texts, the sentence is logged too.
+        If no joint is missing, or if ``request`` is ``None`` or has no state, the text is unchanged. If the response
+        has no error code, the sentence is logged too.
         """
         given = getattr(request, 'state', None)
         assumption = '' if given is None else self._live.assumption(served.server.states, given)

@@ -162,7 +162,9 @@ class ServiceSolver:
 
     def warm_up(self) -> None:
         """
-        Wait for the server, and call it until client and server have discovered each other.
+        Wait for the server, call it until a response comes, and then ``WARM_UP_CALLS`` times more.
+
+        The target of these calls is out of reach. At most ``ATTEMPTS`` calls wait for the first response.
 
         :raises SolverError: when the server does not come, does not respond or does not know the group.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.

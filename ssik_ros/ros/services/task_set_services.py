@@ -53,7 +53,11 @@ def _write_lead(
 
 
 def _read_options(message: FindConfigs.Request) -> dict[str, Any]:
-    """Return the options of a search; a number that is zero or a list that is empty keeps the default."""
+    """
+    Return the options of a search.
+
+    A number that is zero, a list that is empty, or a negative time-out keeps the default; both flags are always set.
+    """
     options = {
         'max_dist': message.max_dist,
         'p_metric': list(message.p_metric),

@@ -113,6 +113,7 @@ class ToolPathAction:
 
         After a cancellation the plan has ``CANCEL_TIME`` [s] to end by itself. If it has no valid path then, the goal
         ends as cancelled with the code PREEMPTED. A path that is valid by then is returned, and the goal succeeds.
+        Without a cancellation, a goal without a valid path is aborted.
         """
         results: list[PlanToolPath.Result] = []
         # A goal that has ended forgets that it was cancelled, and its plan may not have looked yet.
@@ -182,7 +183,8 @@ class ToolPathAction:
         """
         Return the request for a plan from a goal message, with the default time budget if the message has none.
 
-        Raise RequestRefused if too many goals are planned already, or for too many waypoints.
+        Raise RequestRefused if too many goals are planned already, for too many waypoints, and for an unknown
+        objective.
         """
         limits, count = self._limits, len(goal.request.waypoints)
         if not goal.has_place:

@@ -100,7 +100,11 @@ class JointStateRelay(ProcessNode):
         )
 
     def _take(self, message: JointState) -> None:
-        """Complete reported joints and publish all; if the loops cannot be closed, log why and publish nothing."""
+        """
+        Complete reported joints and publish all joints with one variable; do nothing before a robot is loaded.
+
+        A problem is logged. If it leaves no positions, as for loops that cannot be closed, nothing is published.
+        """
         if self._passive is None:
             return
         followed = self._passive.follow(message.name, message.position)

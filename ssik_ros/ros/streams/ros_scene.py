@@ -231,6 +231,7 @@ class RosScene:
         :param positions: values by name [rad or m]; mimic joints need none.
         :raises SceneNotReady: without a robot.
         :raises JointNotFound: for a joint that the robot does not have.
+        :raises ValueError: for a value that does not have as many numbers as its joint has variables.
         """
         with self._lock:
             if self._scene is None:
@@ -256,7 +257,7 @@ class RosScene:
 
     def broadcast(self, environment: Environment, prefix: str = PREFIX) -> None:
         """
-        Publish the poses of an environment's own frames on /tf, relative to the root link.
+        Publish the poses of the dummies that an environment has added on /tf, relative to the root link.
 
         Frames that came from the robot or from tf are left out, because other nodes publish them.
 

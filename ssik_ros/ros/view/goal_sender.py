@@ -277,8 +277,8 @@ class _SentMotion:
         """
         Return the next posture (n,) to send; None while it is too far from the present posture ``here`` (n,).
 
-        The motion goes on by the time since the last call. Too far means farther than a joint moves in ``LAG`` [s] at
-        its velocity limit.
+        The motion goes on by the time since the last call, at most ``LONGEST_PLAYED_TIME`` [s]; while the result is
+        None, it waits. Too far means farther than a joint moves in ``LAG`` [s] at its velocity limit.
         """
         now, motion = time.monotonic(), self.motion
         part = self._part + min(now - self._time, LONGEST_PLAYED_TIME) / motion.seconds

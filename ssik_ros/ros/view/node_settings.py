@@ -119,7 +119,8 @@ def _by_group(pairs: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
     """
     Return parameter values by planning group and key, from pairs of parameter name and value.
 
-    Names that do not begin with ``PREFIX`` are left out. The place of each entry names ``node`` and the parameter.
+    Left out are names that do not begin with ``PREFIX`` or have no key, and parameters without a value. The place of
+    each entry names ``node`` and the parameter.
     """
     groups = LocatedMapping()
     for name, value in pairs:

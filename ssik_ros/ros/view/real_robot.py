@@ -82,7 +82,10 @@ class RunningGroup:
         """
         Stop the present motion, and refuse all goals from now on.
 
+        A later call only replaces the reason.
+
         :param reason: a sentence for the page.
+        :raises SolverError: as :meth:`stop`, if the posture to hold is unknown; goals are not refused then.
         """
         if not self._refusal:
             self._sender.stop(self._checked()[0])

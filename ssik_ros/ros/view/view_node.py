@@ -137,7 +137,11 @@ class ViewNode(ProcessNode):
         self.load_by(lambda: self._show(description), may_mend=lambda: self._may_mend(description))
 
     def _hear_robot(self, message: String) -> None:
-        """Keep the description on the topic; once a robot is shown, compare it with the shown one."""
+        """
+        Keep the description on the topic, or compare it with the one that was kept once a robot is shown.
+
+        If the shown robot is from a file, the first description after it is kept without a comparison.
+        """
         if self._real is not None and self._urdf:
             self._compare(message.data)
         else:

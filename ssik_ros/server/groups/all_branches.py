@@ -180,11 +180,12 @@ class BranchFinder:
         Return the branches of the goals within the limits, nearest to the seed first.
 
         A complete closed form finds every branch, unless the pose is singular. A closed form with a held joint finds
-        the branches at samples of this joint, and a search finds several solutions. The report names the solver and
-        tells in ``complete`` whether every branch is returned.
+        the branches at samples of this joint, and a search finds several solutions. The report names the solver. Its
+        field ``complete`` is true if a complete closed form made the branches and none was left out; this proves
+        nothing at a singular pose.
 
-        Without a branch, the response has a cause. If forward kinematics contradicts the errors that the solver claims,
-        the response has the refusal FAULT.
+        Without a branch, the response has a cause. If forward kinematics contradicts the errors that the solver claims
+        for each of its postures, the response has the refusal FAULT instead.
 
         :param goals: poses in the model frame, at most one for each tip; other tips keep their poses in ``state``.
         :param state: seed, joints outside the group, and pose of the root link.

@@ -138,7 +138,7 @@ class StepFinder:
         """
         Return the step solver for the link of a goal, made at the first request for this link.
 
-        Raise RequestRefused for a group with loops or without solver.
+        Raise RequestRefused for a group with loops or without solver, and for a link that is not fixed to a tip.
         """
         server = self._server
         solver = server.require_solver()
@@ -207,7 +207,8 @@ class StepFinder:
         """
         Return the velocities (n,) at the beginning, 0 for joints not named; None if the request gives no velocities.
 
-        Raise RequestRefused if a velocity is not finite, or if their number is not the number of joints in the state.
+        Raise RequestRefused if the velocity of a joint of the group is not finite, or if their number is not the number
+        of joints in the state.
         """
         given = request.velocities
         if not len(given):
