@@ -57,6 +57,8 @@ def respond(
     """
     Return the response for a solver's result, with notes on possible mistakes in the request.
 
+    After a failure with narrower limits, it may solve again to tell whether the joint constraints are the cause.
+
     :param request: the request.
     :param resolved: group, state, goals and checks of the request.
     :param result: the result of the solver.

@@ -84,7 +84,8 @@ class ReachQueries:
         """
         Return whether the arm reaches each pose, by the map or by its solver; a wrong request gets a refusal.
 
-        Without a map, every request gets the refusal FAULT with the reason.
+        Without a map, every request gets the refusal FAULT with the reason. So does a request with ``exact`` after the
+        cancel flag was set, and a request for which the map cannot be read.
 
         :param request: the poses.
         :param current: state of the robot, which places the frame of the poses.
@@ -125,7 +126,11 @@ class ReachQueries:
         return moved
 
     def _solve(self, reach_map: ReachMap, poses: FloatArray) -> ReachResult:
-        """Return the solver's status of each pose (m, 4, 4); raise RequestRefused as soon as the cancel flag is set."""
+        """
+        Return the solver's status of each pose (m, 4, 4); raise RequestRefused if the cancel flag is set.
+
+        The flag is read before each ``POSES_PER_LOOK`` poses.
+        """
         parts = []
         for start in range(0, max(1, len(poses)), POSES_PER_LOOK):
             if self._cancel[0]:

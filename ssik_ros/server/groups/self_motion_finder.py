@@ -116,7 +116,7 @@ class SelfMotionFinder:
         Return the object that traces self-motion curves for one link and the free axis in the options, from a cache.
 
         ``pose`` (4, 4) is the pose of the link in the base link at the default joint positions; it tells where the link
-        is fixed to the tip. Raise RequestRefused for an arm that has no such curves.
+        is fixed to the tip. Raise RequestRefused for an arm that has no such curves, and for an invalid axis.
         """
         server = self._finder.server
         axis = _read_axis(options.free_axis)
@@ -166,8 +166,8 @@ def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, Flo
     """
     Return (arc lengths (m,), postures (m, n)) of each curve, at most ``spacing`` apart.
 
-    Arc lengths and spacing are lengths in joint space [rad]; a metre of a prismatic joint counts as a radian. Refuse
-    more than ``LARGEST_RESPONSE`` postures in all.
+    Arc lengths and spacing are lengths in joint space [rad]; a metre of a prismatic joint counts as a radian. Raise
+    RequestRefused for more than ``LARGEST_RESPONSE`` postures in all.
     """
     counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
     if sum(counts) > LARGEST_RESPONSE:

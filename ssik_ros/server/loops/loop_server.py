@@ -108,6 +108,8 @@ class LoopServer:
         """
         Find joint positions that reach all goals with all loops closed; a wrong request gets a refusal.
 
+        The response tells of each chain whether it converged.
+
         :param request: the request.
         :param current: the state of the robot, for joints that the request does not name.
         """
@@ -134,6 +136,9 @@ class LoopServer:
     def complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
         """
         Find the positions of all joints from some of them by closing the loops; a wrong request gets a refusal.
+
+        The response tells of each chain whether it converged. Given positions outside the limits are set to the limits,
+        and their joints are listed in ``clamped``.
 
         :param request: the request.
         :param current: the state of the robot, for joints that the request does not name.

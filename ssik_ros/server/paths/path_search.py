@@ -129,7 +129,8 @@ class PathSearch:
         Return the postures along all samples with the least sum of squared joint steps, of the sequences that are kept.
 
         At each sample, the LAYER cheapest postures are kept. If no sequence goes on at a sample, return the cheapest
-        one to the sample before, and the part of the next step that can be followed.
+        one to the sample before. If postures reach this sample, but none of them joins, the result also has the part of
+        the next step that could be followed. A cancelled search has the cause DEADLINE.
 
         :param start: (n,) posture at the beginning of the first step.
         :param count: number of samples.
@@ -320,10 +321,10 @@ class PathSearch:
 
     def _advance(self, node: _PathNode, sample: int) -> tuple[_PathNode, float]:
         """
-        Go as far as possible from a node towards a sample that cannot be reached, by halving the step.
+        Go on from a node towards a sample that cannot be reached, by halving the step again and again.
 
-        Return the last node, and the part of the step that was followed, 0 to 1. Without progress, return ``node`` and
-        0.
+        The search may stop although a longer part exists. Return the last node, and the part of the step that was
+        followed, 0 to 1. Without progress, return ``node`` and 0.
         """
         low, high, q = 0.0, 1.0, node.q
         between: list[FloatArray] = []
@@ -347,8 +348,8 @@ def cut_at_jump(points: FloatArray, threshold: float) -> int:
     The length of a step is the sum of the absolute changes of its joints. A path of fewer than two steps is never cut.
 
     :param points: (k, n).
-    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 or less allows any
-        length.
+    :param threshold: largest length of a step as a multiple of the mean of the other steps. Any length is allowed if it
+        is 0, negative or not finite.
     """
     steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
     if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):

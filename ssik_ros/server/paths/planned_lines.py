@@ -64,13 +64,14 @@ def plan_line(
     robot: RobotModel, group: JointGroup, poses: FloatArray, request: ToolPathRequest
 ) -> PlannedLine:
     """
-    Return planned postures for the samples, up to the first sample that no path reaches.
+    Return planned postures for the samples, up to the first sample that the planner does not reach.
 
-    After an SsikError, return only the start posture, with the error as the text.
+    The samples before it are planned again. If this plan fails too, the result has its part from the start on, or only
+    the start posture. After an SsikError it also has only the start posture, with the error as the text.
 
     :param robot, group: the robot, and a group with one tip.
     :param poses: (m, 4, 4) sampled poses of the link in the base frame of the group; the first one is the start.
-    :param request: settings of the plan; ``start`` is an array (n,).
+    :param request: settings of the plan; ``start`` has the n numbers of the first posture.
     """
     # Tens of modules that most requests do without.
     from ssik_ros.paths.planner import plan_tool_path

@@ -248,7 +248,7 @@ class BranchReport(NamedTuple):
     reason: str = ''
     """Why this solver was chosen."""
     complete: bool = False
-    """Whether the pose has no other postures within limits."""
+    """Whether a complete closed form made the postures and none was left out; proves nothing at a singular pose."""
     redundancy_samples: int = 0
     """Values of a held joint that were tried; 1 if no joint is held, 0 if none was tried, as in a search."""
     searches: int = 0
