@@ -299,7 +299,7 @@ class IkResult:
         A success gives the number of solutions, and the largest position and rotation errors of the first one. A
         failure gives cause, advice, proof, and the distance of the nearest state from the target, as far as they exist.
 
-        :param left_over: text about that distance; if empty, the residual is printed. Without a search neither is.
+        :param left_over: text about that distance; if empty, the residual is printed. If ``searches`` is 0, neither is.
         """
         work = counted(self.searches, 'search'), counted(self.iterations, 'iteration')
         if self.status == _SOLVED:

@@ -10,7 +10,8 @@ def read_pose(message: Pose) -> FloatArray:
     """
     Return the pose (4, 4) of a message; not finite for a zero quaternion.
 
-    :param message: position [m], and quaternion of any length above zero.
+    :param message: position [m], and quaternion, which need not have unit length. If it is shorter than 1e-150 or
+        longer than 1e150, the pose may be not finite too.
     """
     p, q = message.position, message.orientation
     return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
@@ -31,7 +32,7 @@ def read_transform(message: Transform) -> FloatArray:
     """
     Return the pose (4, 4) of a transform; not finite for a zero quaternion.
 
-    :param message: translation [m], and quaternion of any length above zero.
+    :param message: translation [m], and quaternion as for :func:`read_pose`, which need not have unit length.
     """
     p, q = message.translation, message.rotation
     return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)

@@ -98,7 +98,8 @@ def source_parameters(settings: Any, **values: Any) -> SimpleNamespace:
     """
     Return the complete set of parameters that :class:`RobotSource` reads, for a node that declares only some of them.
 
-    :param settings: the node's parameters; those that it lacks get empty values.
+    :param settings: the node's parameters. Those that it lacks get empty values; ``semantic_timeout`` gets 0, and
+        ``max_robot_joints`` gets MOST_JOINTS.
     :param values: values that the node itself sets, by name; they replace its parameters.
     """
     declared = {name: getattr(settings, name, empty) for name, empty in _NOT_GIVEN.items()}
