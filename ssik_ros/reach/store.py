@@ -197,7 +197,7 @@ class MapStore:
         """
         Write the results of a unit, one chunk for each array; the chunk of the status comes last.
 
-        Each chunk is written whole or not at all. The caller holds the lock :func:`held_by_one_run`, which also makes
+        Each chunk is written whole or not at all. A run holds the lock :func:`held_by_one_run`, which also makes
         the folder of the drafts.
 
         :param cells: the cells of the map.

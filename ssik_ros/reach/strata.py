@@ -55,6 +55,7 @@ def draw(
     :param count: number of poses.
     :param rng: generator of random numbers.
     :param reached: called with poses (m, 4, 4); returns a mask (m,) of the poses that are reachable.
+    :raises ValueError: if the shares do not sum to one, or if the limits of a joint exclude the interval +-WIDE.
     """
     strata = rng.choice(len(STRATA), size=count, p=shares).astype(np.uint8)
     poses = np.empty((count, 4, 4))
@@ -72,7 +73,8 @@ def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
     """
     Return (lower ends (n,), upper ends (n,)) of the ranges in which joints are drawn [rad or m].
 
-    A range has the limits of the joint, cut to +-WIDE.
+    A range has the limits of the joint, cut to +-WIDE. If all values within the limits are beyond WIDE, the lower end
+    is above the upper one, from which numpy draws nothing.
     """
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
 

@@ -48,7 +48,7 @@ def _run(module: str, when_interrupted: int) -> None:
     """
     Run ``main`` of a module, and end the process with its exit code; an error of ``main`` passes through.
 
-    Until ``main`` handles signals, a signal ends the process with the code ``when_interrupted``.
+    Until ``main`` sets other handlers, a signal ends the process with the code ``when_interrupted``.
     """
     EARLY_END.arm(when_interrupted)
     # Modules are no garbage: looking for it in them, again and again, takes a tenth of the start.

@@ -224,7 +224,11 @@ def _checked(target: FramedPose) -> FramedPose:
 
 
 def _numbers(values: Iterable[float], count: int) -> FloatArray:
-    """Return ``count`` numbers (count,); raise SolverError for another number of them, and for numbers out of range."""
+    """
+    Return ``count`` numbers (count,).
+
+    Raise SolverError for another number of them, and for numbers that are not finite or too large.
+    """
     numbers = np.fromiter(values, np.float64)
     if len(numbers) != count or not is_within_reason(numbers):
         raise SolverError('The response of the node has wrong numbers; it is not used.')

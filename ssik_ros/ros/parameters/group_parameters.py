@@ -85,7 +85,11 @@ class GroupParameters:
         return self._groups[group].kinematics
 
     def _entries(self) -> LocatedMapping:
-        """Return the entries of every group; entries of the node replace entries of the file."""
+        """
+        Return the entries of kinematics.yaml and of the node's parameters for every group.
+
+        Parameters of the node replace entries of the file with the same meaning.
+        """
         merged = LocatedMapping()
         if self._path is not None:
             content = read_content(self._path)

@@ -99,7 +99,11 @@ class ServiceDiagnostics(Diagnostics):
         super().__init__(node, period)
 
     def statuses(self) -> Iterator[Status]:
-        """Yield one status for each service; WARN without a robot, and after new deadline misses."""
+        """
+        Yield one status for each service, sorted by name.
+
+        The level is WARN without a robot, and if a deadline was missed since the last call.
+        """
         for name, records in sorted(self._records.items()):
             summary = records.summary()
             late = summary.deadline_misses - self._before.get(name, 0)

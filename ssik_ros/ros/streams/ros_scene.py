@@ -124,7 +124,12 @@ class RosScene:
         )
 
     def _take_description(self, message: String) -> None:
-        """Take the first robot description that loads; later ones are ignored, since environments keep their robot."""
+        """
+        Take the first robot description that loads; later ones are ignored, since environments keep their robot.
+
+        If a description does not load, log an error. For a driven joint that its robot does not have, log an error too,
+        but keep the robot.
+        """
         with self._lock:
             if self._scene is not None:
                 return

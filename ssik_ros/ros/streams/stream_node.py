@@ -172,8 +172,8 @@ class StreamNode(ProcessNode):
         """
         Compute one cycle, and publish its status and its joint command.
 
-        While the robot is held, only the first cycle publishes a command, so that other nodes may move the joints
-        later.
+        Of consecutive cycles in which the robot is held, at most the first publishes a command, so that other nodes may
+        move the joints later.
         """
         assert self._stream is not None
         begun = time.monotonic()

@@ -138,9 +138,9 @@ class ViewNode(ProcessNode):
 
     def _hear_robot(self, message: String) -> None:
         """
-        Keep the description on the topic, or compare it with the one that was kept once a robot is shown.
+        Keep the description on the topic; once a robot is shown, compare it with the one that was kept.
 
-        If the shown robot is from a file, the first description after it is kept without a comparison.
+        If none was kept, which happens with a robot from a file, it is kept without a comparison.
         """
         if self._real is not None and self._urdf:
             self._compare(message.data)
@@ -186,7 +186,8 @@ class ViewNode(ProcessNode):
         chain between a base link and a tip link. The parameters name them, else the running node.
 
         :raises GroupNotFound: if the robot has groups, but not the one that the parameter names.
-        :raises ModelError: if the robot has no group, and the tip is not clear or nothing moves between base and tip.
+        :raises ModelError: if the robot has no group, and a link does not exist, the tip is not clear, or nothing moves
+            between base and tip.
         """
         settings, wanted = self._settings, self._settings.group
         if not wanted and len(robot.groups) > 1:

@@ -25,7 +25,8 @@ def choose_groups(
     :param tip: tip link of this group; empty means the last link, if the robot has one branch.
     :param name: name of this group.
     :raises GroupNotFound: when a named group does not exist.
-    :raises ModelError: when the tip is not clear, or nothing moves between base and tip.
+    :raises ModelError: when a link does not exist, the tip is not clear or not below the base, or nothing moves between
+        base and tip.
     """
     if robot.groups:
         if base or tip:

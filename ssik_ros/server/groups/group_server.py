@@ -264,7 +264,8 @@ class GroupServer:
         """
         Return the targets (t, 4, 4) in the base frame of the solver, and the tool offsets (t, 4, 4) in the tips.
 
-        Tips without a goal keep their poses in ``state``. The offsets are None if all targets are poses of tips.
+        Tips without a goal keep their poses in ``state``. The offsets are None if all targets are poses of tips. Raise
+        RequestRefused for a link that is not fixed to a tip, and for two goals of one tip.
         """
         links = [self._tip_link(solver, goal.link) for goal in goals]
         self._require_distinct(solver, goals, links)

@@ -9,12 +9,14 @@ from ssik_ros.model.robot_model import RobotModel
 
 def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
     """
-    Return the loop closures in a file, after a check of their joint names; no closures without a file.
+    Return the loop closures in a file; no closures without a file.
+
+    Only the names of active joints and of initial positions are checked; links and joints of closures are not.
 
     :param path: of a ``loop_closures.yaml``, ``~`` is the home folder; empty for no file.
     :param robot: the robot whose joints the file may name.
     :raises DescriptionNotFound: when the file does not exist.
-    :raises ConfigError: if the file is malformed or names joints that the robot does not have.
+    :raises ConfigError: if the file is malformed, or if a checked name is not a joint variable of the robot.
     """
     if not path:
         return LoopClosures()

@@ -57,7 +57,7 @@ def time_path(
 
     :param points: (k, n) at least one point [rad or m].
     :param velocity: (n,) limits; a joint without one (inf) gets 1 rad/s or 1 m/s.
-    :param acceleration: (n,) limits.
+    :param acceleration: (n,) limits, which may be exceeded at sharp corners.
     :param least_times: (k - 1,) shortest times of the steps, in addition to the limits [s]; None for no such times.
     """
     steps = np.diff(points, axis=0)
