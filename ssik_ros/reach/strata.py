@@ -73,8 +73,8 @@ def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
     """
     Return (lower ends (n,), upper ends (n,)) of the ranges in which joints are drawn [rad or m].
 
-    A range has the limits of the joint, cut to +-WIDE. If all values within the limits are beyond WIDE, the lower end
-    is above the upper one, from which numpy draws nothing.
+    A range has the limits of the joint, cut to +-WIDE. If the limits exclude this interval, the lower end is larger
+    than the upper end, and numpy refuses to draw from the range.
     """
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
 
