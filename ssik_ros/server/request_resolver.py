@@ -53,15 +53,17 @@ class RequestResolver:
         self, request: IkRequest, current: FullState, group: GroupServer, state: FullState
     ) -> ResolvedRequest:
         """
-        Return a request with its frames, objects and constraints looked up, in MoveIt's order of checks.
+        Return a request with its frames, objects and constraints looked up, and its poses in the model frame.
 
-        A link that does not exist is kept; the solver's group refuses it later.
+        The order of checks is MoveIt's: number of poses, frames, poses, constraints, collisions. A link that does not
+        exist is kept; the solver's group refuses it later.
 
         :param request: the request.
         :param current: state of the robot, which places frames and objects.
         :param group: the group of the request.
         :param state: the full state of the request.
-        :raises RequestRefused: for unknown frames, invalid poses or objects, and checks that cannot be made.
+        :raises RequestRefused: if there are no poses or not as many as links, for unknown frames, for invalid poses or
+            objects, and for checks that cannot be made.
         """
         poses = self.poses(request, current)
         checks = self._scene.make_checks(request, state, current)

@@ -107,6 +107,8 @@ class RobotServer:
         """
         Return a copy of the server in which one group has a new solver or new parameters; this solver is warmed up.
 
+        If the solver cannot be made, the group of the copy has none, and tells the reason.
+
         :param kinematics: the new solver and parameters; its ``group`` names the group.
         :raises KeyError: for a group that the server does not have.
         """
@@ -139,8 +141,8 @@ class RobotServer:
         """
         Find joint positions of a group that put links at poses.
 
-        The response tells a failure: the refusal of a wrong request, or the cause if no solution was found.
-        The order of checks is MoveIt's: group, state, number of goals, frames, links.
+        The response tells a failure: the refusal of a wrong request, or the cause if no solution was found. The order
+        of checks is MoveIt's: group, state, number of poses, frames, poses, constraints, collisions, links.
         """
         try:
             group = self.groups.get(request.group) or self.groups.find(request.group)
@@ -188,11 +190,19 @@ class RobotServer:
         return response._replace(text=f'{response.text} {UNCHECKED}')
 
     def describe(self, group: str, current: FullState) -> RobotReport:
-        """Return a report on one planning group, or on all of them for an empty name; ``current`` is ignored."""
+        """
+        Return a report on one planning group, or on all of them for an empty name; an unknown name gets a refusal.
+
+        ``current`` is ignored.
+        """
         return self.groups.report(group)
 
     def _resolve(self, request: IkRequest, current: FullState) -> ResolvedRequest:
-        """Return a request with all names looked up; raise RequestRefused for a wrong one."""
+        """
+        Return a request with its group, state, frames, objects and constraints looked up.
+
+        Raise RequestRefused for a wrong request. A link that does not exist is kept, and refused later.
+        """
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         return self._requests.resolve(request, current, group, state)
@@ -327,7 +337,12 @@ class RobotServer:
 
     @refused_as(FkResponse, *BLAMED)
     def compute_fk(self, request: FkRequest, current: FullState) -> FkResponse:
-        """Return the poses of links; the response leaves unknown links out, and its text names them."""
+        """
+        Return the poses of links and carried objects in the frame of the request.
+
+        Unknown names are left out and get a refusal; the text names them. An unknown frame gets a refusal too, and the
+        poses are in the model frame.
+        """
         return compute_fk(self.scene, request, current)
 
 

@@ -77,13 +77,14 @@ def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> 
     """
     Return the poses of links, carried objects and subframes.
 
-    Unknown names are left out and named in the text; the refusal is then UNKNOWN_LINK. If the frame of the request is
-    unknown, the response has a refusal, and poses in the model frame.
+    Unknown names are left out; the refusal is then UNKNOWN_LINK, and the text names up to 20 of them. If the frame of
+    the request is unknown, the refusal is UNKNOWN_FRAME, the text names the frame, and poses are in the model frame.
 
     :param scene: the robot among objects.
     :param request: the request.
     :param current: state of the robot, for joints that the request does not name.
-    :raises RequestRefused: for an empty list of links, and an invalid state.
+    :raises RequestRefused: for an empty list of links, and an invalid state. Also for invalid carried objects of the
+        request, if a name is not a link.
     """
     links = request.links
     if not links:

@@ -17,10 +17,10 @@ def scaled_limits(
     robot: RobotModel, group: JointGroup, velocity_scale: float, acceleration_scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """
-    Return velocity limits (n,), inf for none, and acceleration limits (n,) of the variables of a group.
+    Return velocity limits (n,) [rad/s or m/s] and acceleration limits (n,) [rad/s^2 or m/s^2] of a group's variables.
 
-    A variable without an acceleration limit gets ``DEFAULT_ACCELERATION``; the scale applies to it too. The velocity
-    scale has no effect on a variable without a velocity limit, see :func:`describe_unscaled`.
+    A variable without a velocity limit gets inf, which no scale changes. A variable without an acceleration limit gets
+    ``DEFAULT_ACCELERATION``; the scale applies to it too.
 
     :param robot: the robot.
     :param group: the group.
@@ -34,13 +34,13 @@ def scaled_limits(
 
 def describe_unscaled(robot: RobotModel, group: JointGroup, velocity_scale: float) -> str:
     """
-    Return a sentence that names the variables of a group whose times a velocity scale does not change.
+    Return a text that names variables of a group whose times a velocity scale does not change, at most 20 of them.
 
-    They have no velocity limit. The sentence is empty if there are none, or if the scale is not below 1.
+    They have no velocity limit. The text is empty if every variable has one, or if the scale counts as 1.
 
     :param robot: the robot.
     :param group: the group.
-    :param velocity_scale: as for :func:`scaled_limits`.
+    :param velocity_scale: part of the velocity limits to use; outside (0, 1] it counts as 1.
     """
     limits = robot.tree.velocity[group.idx_q].tolist()
     names = [name for name, limit in zip(group.variable_names, limits) if limit == math.inf]

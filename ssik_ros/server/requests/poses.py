@@ -36,10 +36,9 @@ def require_pose(noun: str, pose: FloatArray) -> None:
 
 def pose_of_numbers(*numbers: float) -> FloatArray:
     """
-    Return the pose (4, 4) of a position [m] and a quaternion of any length from 1e-150 to 1e150.
+    Return the pose (4, 4) of a position [m] and a quaternion, whose length need not be one.
 
-    A zero quaternion, or a number that is not finite, gives a matrix that is not finite. A quaternion outside of that
-    range may do so.
+    A quaternion shorter than about 1e-154, or a number that is not finite, gives a matrix that is not finite.
 
     :param numbers: x, y, z [m], and the quaternion x, y, z, w.
     """

@@ -105,14 +105,15 @@ class PostureOrder:
 
     def arrange(self, q: FloatArray, seed: FloatArray, options: BranchOptions) -> Postures:
         """
-        Return the postures of a response, nearest to the seed first; in all windings if the request enumerates them.
+        Return the postures of a response, nearest to the seed first; with windings if the request enumerates them.
 
+        Windings are all postures within the limits that differ from a branch by whole turns of joints with two limits.
         The number of postures is cut to ``options.max_solutions``, or to ``LARGEST_RESPONSE`` if this is 0 or larger.
 
         :param q: (k, n) one posture of each branch, within limits.
         :param seed: (n,).
         :param options: largest number of postures, and whether to enumerate windings.
-        :raises InvalidOption: as :func:`~ssik_ros.solvers.closed_form.windings.enumerate_windings`.
+        :raises InvalidOption: if the number of all windings exceeds an int64.
         """
         most = min(options.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
         order = np.argsort(self.distances(q, seed), kind='stable')

@@ -80,8 +80,8 @@ def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[Float
     """
     Return the pose (4, 4) of a solid, and a test whether a point (3,) [m] in its frame is inside.
 
-    Raise RequestRefused for a pose that is not finite, an unknown kind of solid, or wrong sizes; ``noun`` begins the
-    text.
+    Raise RequestRefused for a pose that is not finite or too far away, an unknown kind of solid, wrong sizes, or
+    vertices without a convex hull. ``noun`` begins the text.
     """
     if not np.isfinite(part.pose).all():
         raise Refusal.CONSTRAINTS.error(
@@ -110,9 +110,10 @@ def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[Float
 
 def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
     """
-    Return a test whether a point (3,) [m] in the solid's frame is inside or within ``SURFACE`` of the surface.
+    Return a test whether a point (3,) [m] in the solid's frame is inside.
 
-    ``sizes`` are in the order of ``DIMENSIONS`` [m].
+    A point on the surface counts as inside, also if rounding puts it outside by up to about ``SURFACE``. ``sizes`` are
+    in the order of ``DIMENSIONS`` [m].
     """
     if kind == Solid.BOX:
         half = 0.5 * np.array(sizes) + SURFACE
@@ -141,7 +142,9 @@ def load_hulls() -> Any:
 
 def _hull(vertices: FloatArray | None, noun: str) -> Callable[[FloatArray], bool]:
     """
-    Return a test whether a point (3,) [m] is in the convex hull of vertices (v, 3) or within ``SURFACE`` of it.
+    Return a test whether a point (3,) [m] is in the convex hull of vertices (v, 3).
+
+    A point counts as inside if it is outside the plane of each face by at most ``SURFACE``.
 
     Raise RequestRefused for a hull without volume, and for vertices that are missing, not finite or too far away.
     """

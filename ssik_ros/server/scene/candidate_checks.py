@@ -71,7 +71,8 @@ class CandidateChecks:
         """
         Return a clause that follows the text of ``cause`` in a message; it may be empty.
 
-        It names the constraint that the last refused candidate breaks, or the two bodies that collide.
+        If no candidate collided, it tells how the last refused one breaks a constraint. Otherwise it names the two
+        bodies of the last candidate that collided, and says whether others broke constraints.
         """
         if self.cause == Cause.CONSTRAINTS:
             return f'; of the last one, {self._complaint}'

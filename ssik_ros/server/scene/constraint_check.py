@@ -119,9 +119,9 @@ class ConstraintCheck:
         """
         Return the limits (n,), (n,) of a group narrowed by its joint constraints; a text if they exclude all values.
 
-        For a continuous joint, the constraint is moved by whole turns as near to the seed as possible. A joint outside
-        the group must satisfy its constraint in the given state, else the result is a text. Constraints of mimic joints
-        outside the group are not checked here.
+        For a continuous joint or the angle of a planar joint, the constraint is moved by whole turns as near to the
+        seed as possible. A joint outside the group must satisfy its constraint in the given state, else the result is a
+        text. Constraints of mimic joints outside the group are not checked here.
 
         :param group: the group.
         :param state: seed, and joints outside the group.

@@ -72,7 +72,8 @@ class FrameReader:
         """
         Return the pose (4, 4) of a frame in the model frame; None for the model frame itself.
 
-        A fixed link at the model frame also gives None, as long as the root link is there.
+        A link that no joint moves, at the pose of the root link, also gives None if ``state.root_pose`` is the object
+        ``AT_MODEL_FRAME``.
 
         :param frame: empty, the model frame, a link, or a frame that ``elsewhere`` of the constructor knows. If the
             name is unknown and has a leading slash, as in ROS 1, it is looked up without the slash.
@@ -103,8 +104,8 @@ class FrameReader:
         """
         Return the pose (4, 4) of the model frame in a link.
 
-        It is the object ``AT_MODEL_FRAME`` for a fixed link at the root link, as long as the root link is at the model
-        frame.
+        It is the object ``AT_MODEL_FRAME`` for a link that no joint moves, at the pose of the root link, if
+        ``state.root_pose`` is that object.
 
         :param link: the link's name.
         :param state: positions of all joints, and the pose of the root link.

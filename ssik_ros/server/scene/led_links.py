@@ -42,7 +42,7 @@ def tool_at_tip(robot: RobotModel, tip: str, led: LinkGoal) -> FloatArray | None
     :param robot: the robot.
     :param tip: name of the tip link.
     :param led: the link, and the pose of a carried object in it; an empty link is the tip.
-    :raises RequestRefused: for a link that is not fixed to the tip.
+    :raises RequestRefused: for an unknown link, and a link that is not fixed to the tip.
     """
     link = led.link or tip
     if link == tip:

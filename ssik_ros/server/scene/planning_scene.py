@@ -111,7 +111,7 @@ class PlanningScene:
         Return a function without arguments that returns the objects around the robot.
 
         The returned function collects the objects in its first call, because many requests do not need them. It raises
-        RequestRefused as :meth:`surroundings`.
+        RequestRefused if the request has invalid objects, or objects with unknown links or frames.
 
         :param given: the state that a request names, with its carried objects.
         :param state: the full state of the request.
@@ -128,7 +128,8 @@ class PlanningScene:
         :param request: the request.
         :param state: the full state of the request.
         :param current: state of the robot, which places frames.
-        :raises RequestRefused: for constraints or collisions that cannot be checked.
+        :raises RequestRefused: for unknown names, for invalid constraints and objects, and for constraints or
+            collisions that cannot be checked.
         """
         if request.constraints is NO_CONSTRAINTS and not request.avoid_collisions:
             return None
@@ -146,7 +147,7 @@ class PlanningScene:
 
         :param given: the constraints.
         :param current: state of the robot, which places frames that are not links.
-        :raises RequestRefused: for unknown names and invalid fields.
+        :raises RequestRefused: for unknown names, invalid fields and kinds of constraints that are not supported.
         """
         if given is NO_CONSTRAINTS or given.are_none:
             return None
@@ -158,7 +159,9 @@ class PlanningScene:
         self, given: CarriedGiven, state: FullState, current: FullState
     ) -> Surroundings:
         """
-        Return the objects around the robot; the request may attach and detach some of them.
+        Return the objects around the robot and on its links, after the request has attached and detached some of them.
+
+        The world itself does not change.
 
         :param given: carried objects of the request.
         :param state: the full state of the request.

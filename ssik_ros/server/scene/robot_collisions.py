@@ -84,8 +84,10 @@ class RobotCollisions:
         If several pairs overlap, one of them is returned, not always the pair that overlaps most.
 
         :param around: objects in the world and carried ones.
-        :param state: where the robot is.
+        :param state: the full state of the robot.
         :raises RequestRefused: if the library, the geometry or a part of it is missing.
+        :raises RequestError: for a state that is not finite.
+        :raises ModelError: for a collision shape of the robot with invalid numbers, and an object on an unknown link.
         """
         scene = self.scene(around)
         with self._lock:
@@ -97,6 +99,7 @@ class RobotCollisions:
 
         :param around: objects in the world and carried ones.
         :raises RequestRefused: if the library, the geometry or a part of it is missing: a result would be unchecked.
+        :raises ModelError: for a collision shape of the robot with invalid numbers, and an object on an unknown link.
         """
         checker = self._require_checker()
         if not checker.available:
@@ -130,7 +133,7 @@ class RobotCollisions:
         """
         Return the checker; the first call reads the geometry and logs warnings.
 
-        Raise RequestRefused if the library is missing.
+        Raise RequestRefused if the library is missing, and ModelError for a collision shape with invalid numbers.
         """
         with self._lock:
             if self._checker is None:

@@ -110,11 +110,14 @@ class StateReader:
         Return the current state with the values that a request gives; if it gives none, the current state itself.
 
         If only a follower (mimic joint) is given, its leader moves with it. If both are given, the leader counts, and a
-        different value of the follower is noted in ``contradicted``.
+        value of the follower that differs by more than 1e-6 is noted in ``contradicted``. If a name is given twice, its
+        last value counts.
 
         :param current: the values of everything that is not named.
-        :param given: values of a request by name.
-        :raises RequestRefused: for an unknown joint, missing values, or a value that is not finite or is too large.
+        :param given: values and poses of a request by name.
+        :raises RequestRefused: for an unknown or fixed joint, missing values, a value that is not finite or is too
+            large, and a quaternion without length. Also for poses of joints that are invalid, or in a frame other than
+            the model frame.
         """
         state = current
         if len(given.names) or len(given.positions):
@@ -147,6 +150,9 @@ class StateReader:
         """
         Return the names of joints for which a request gives no value; followers (mimic joints) are left out.
 
+        The value of a follower counts for its leader. A joint with several variables is left out if at least one of
+        them is given.
+
         :param given: values of a request by name.
         """
         tree = self.robot.tree
@@ -176,7 +182,7 @@ class StateReader:
 
         :param current: the state so far.
         :param names, positions: a joint state message. Values that are not finite or too large are ignored. The whole
-            message is ignored if lengths differ or a quaternion would be zero.
+            message is ignored if lengths differ, or if a quaternion would have no length; the log tells the latter.
         """
         if len(names) != len(positions):
             return current
@@ -308,7 +314,7 @@ class StateReader:
         Return how a follower's given value sets its leader: a list of one entry for ``_Places.driven``.
 
         The list is empty if the leader is given too, or if the multiplier is zero. ``index`` is the index of the
-        follower ``name`` in the list of names.
+        follower ``name`` in the list of names, and ``given`` has the index of each name.
         """
         tree = self.robot.tree
         joint = self._followers[name]
@@ -373,7 +379,8 @@ def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
     """
     Return the position variables of a planar, floating or spherical joint from its pose (4, 4).
 
-    Raise RequestRefused for any other kind; ``name`` is the joint in the error.
+    They are x, y and angle; x, y, z and quaternion; or the quaternion (x, y, z, w). Raise RequestRefused for any other
+    kind; ``name`` is the joint in the error.
     """
     x, y, z, *quaternion = numbers_of_pose(pose)
     if kind == JointKind.FLOATING:

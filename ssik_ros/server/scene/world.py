@@ -98,10 +98,11 @@ class SceneWorld:
 
     def add(self, item: WorldObject) -> None:
         """
-        Add an object to the world; it replaces an object of the same name.
+        Add an object to the world; it replaces an object of the same name there, but not one that a link carries.
 
         :param item: the object, with its pose in the model frame.
-        :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes or vertices in the world.
+        :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes, subframes or vertices in
+            the world.
         """
         check_object(item)
         with self._lock:
@@ -109,11 +110,14 @@ class SceneWorld:
 
     def append(self, item: WorldObject) -> None:
         """
-        Add shapes and subframes to the object of the same name; if no such object exists, add ``item`` as a new object.
+        Add shapes and subframes to the object of the same name in the world; without such an object, add ``item``.
+
+        The pose of the old object stays, and so do the places of the new shapes in the model frame. A new subframe
+        replaces an old one of the same name.
 
         :param item: the new shapes and subframes, in an object frame at ``item.pose`` in the model frame.
-        :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes or vertices in the world.
-            Also if the new shapes are too far away from the old object.
+        :raises ModelError: for an invalid name, pose or shape, no new shape, or too many shapes, subframes or vertices
+            in the world. Also if the new shapes are too far away from the old object.
         """
         check_object(item)
         with self._lock:
@@ -206,7 +210,11 @@ class SceneWorld:
         self._exchange(self._now._replace(standing=(*others, item)), item)
 
     def _exchange(self, now: Surroundings, item: WorldObject) -> None:
-        """Make ``now`` the current objects; raise ModelError, which names ``item``, for too many shapes or vertices."""
+        """
+        Make ``now`` the current objects; raise ModelError, which names ``item``, if they are too many.
+
+        Counted are the vertices of all meshes, and all shapes, subframes and touch links together.
+        """
         items = [*now.standing, *(entry.object for entry in now.carried)]
         parts = sum(len(entry.touch_links) for entry in now.carried)
         parts += sum(len(each.shapes) + len(each.subframes) for each in items)

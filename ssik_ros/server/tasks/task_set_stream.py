@@ -198,6 +198,8 @@ class TaskSetStream:
         """
         Return the command of one cycle; its status is HELD if a target, the state or the motion is not usable.
 
+        If the status stays HELD for longer than ``max_age``, the next motion begins at the robot's current state.
+
         :param now: time of the cycle [s].
         :param current: state of the robot; None if it is unknown.
         """
@@ -227,8 +229,8 @@ class TaskSetStream:
         """
         Return the command towards the current targets, and keep it for the next cycle.
 
-        Return a HELD step with its cause if a target is missing or old, the state is unknown, or the robot lags. A
-        singular posture that cannot be solved holds the robot, too.
+        Return a HELD step with its cause in these cases: no target has come, a target is too old, the state is unknown,
+        the robot lags, or a step is not finite. Raise RequestRefused for an unknown frame and an invalid pose.
         """
         if not self._latest and not self._follows:
             return self._hold(StreamCause.NO_TARGET, 'No target has come yet.')
@@ -320,7 +322,8 @@ class TaskSetStream:
         """
         Return a sentence about the joint that is too far from its last command; empty if no joint lags.
 
-        A joint lags if it could not come there within ``max_lag`` seconds at its largest velocity.
+        A joint lags if it could not come there within ``max_lag`` seconds at its velocity limit, or at ``UNLIMITED``
+        without a limit. Up to ``LAG_TOLERANCE`` it does not lag. Of several joints, the worst one is named.
         """
         if self._positions is None:
             return ''
@@ -340,7 +343,8 @@ class TaskSetStream:
         """
         Set the poses of the file's frames and of the received targets in the environment.
 
-        Frames that the file defines by the pose of a tip are set only in the first cycle of a motion (``begins``).
+        Frames that no task set uses are left out. Frames that the file defines by the pose of a tip are set only in the
+        first cycle of a motion (``begins``). Raise RequestRefused for an unknown frame and an invalid pose.
         """
         left_out = {*self._unused, *self._latest}
         if not begins:

@@ -114,7 +114,9 @@ class TaskSetWorlds:
 
     def full_positions(self, positions: FloatArray, values: FloatArray) -> FloatArray:
         """
-        Return a full state (nq,) with the joint values of an environment; cyclic joints keep their windings.
+        Return a full state (nq,) with the joint values of an environment.
+
+        Each cyclic joint gets the winding of its value that is nearest to its value in ``positions``.
 
         :param positions: (nq,) full state before.
         :param values: joint values, like ``Environment.q``.

@@ -87,8 +87,8 @@ class TaskSets:
         """
         Return joint positions with which the tips of task sets meet their targets, or come near.
 
-        If a tip does not meet its target, the cause is BUDGET, or SINGULAR after a step that was not finite. A wrong
-        request gets a refusal.
+        If a tip does not meet its target, or no task can be solved, the cause is BUDGET, or SINGULAR after a step that
+        was not finite. A wrong request gets a refusal.
 
         :param request: task sets, targets and state by name.
         :param current: state of the robot, for joints that the request does not name.
@@ -132,6 +132,8 @@ class TaskSets:
         Return configurations in which all tips of one task set meet their targets, nearest to the start first.
 
         Without a configuration, the response has the cause: of the checks that refused one, else DEADLINE or NOT_FOUND.
+        A wrong request gets a refusal. The search gets 0.2 s by default, or 10 s if the request gives a number of
+        starts.
 
         :param request: task set, targets, joints and options of the search, by name.
         :param current: state of the robot, for joints that the request does not name.
@@ -174,8 +176,8 @@ class TaskSets:
         """
         Return a joint path that leads a tip straight to its target, or through waypoints.
 
-        If a point is not reached, the response has the cause and the index of the point. The path before it is returned
-        only if the request is ``partial``.
+        If a point is not reached or the checks refuse it, the response has the cause and the index of the point. The
+        path before it is returned only if the request is ``partial``. A wrong request gets a refusal.
 
         :param request: task set, tip, target or waypoints, and state, by name.
         :param current: state of the robot, for joints that the request does not name.
@@ -218,7 +220,11 @@ class TaskSets:
         )
 
     def _find_task_set(self, name: str) -> str:
-        """Return a name after a check that such a task set exists; if it is empty, the name of the only task set."""
+        """
+        Return a name after a check that such a task set exists; if it is empty, the name of the only task set.
+
+        Raise RequestRefused for an unknown name, and for an empty one if there are several task sets.
+        """
         names = self.find_task_sets([name] if name else [])
         if len(names) > 1:
             raise Refusal.UNKNOWN_GROUP.error(
@@ -253,8 +259,8 @@ class TaskSets:
         """
         Set the poses of the frames that the task sets use; poses of the request replace poses of the file.
 
-        The frames belong to the environment ``world``. Raise RequestRefused for unknown targets, two poses for one
-        target, and invalid poses.
+        The frames belong to the environment ``world``. Raise RequestRefused for targets that are not frames of the
+        file, two poses for one target, unknown frames, and invalid poses.
         """
         given: dict[str, FloatArray] = {}
         for target in targets:
@@ -364,7 +370,7 @@ def in_root(
 
 def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[IkJoint]:
     """
-    Return the joints of a task set that ``names`` lists, or all of them without names.
+    Return the joints of the environment that ``names`` lists; without names, the joints of the task set.
 
     Raise RequestRefused for unknown names and names given twice.
     """
@@ -448,7 +454,11 @@ def _why_none(
 
 
 def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause, str]:
-    """Return the cause and a sentence about the end of a path; cause NONE if it is complete."""
+    """
+    Return the cause and a sentence about the end of a path.
+
+    A complete path has the cause NONE. Otherwise it is the checks' cause if they refused a point, else NOT_FOUND.
+    """
     if path.ok:
         return Cause.NONE, f'{counted(len(path.configs), "point")}.'
     text = f'The path ends before point {path.failed_index}: {path.reason}'
