@@ -55,12 +55,12 @@ def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any],
     """
     Return for each group the mapping below its name, and the file and line of the group.
 
-    If a group is defined for several nodes, the definition for a specific node replaces the one for ``/**``. A group
-    that is not a mapping is skipped with a warning.
+    If a group is defined for several nodes, the last definition counts, and a warning tells this. Definitions for
+    ``/**`` come first. A group that is not a mapping is skipped with a warning.
 
     :param content: the content of a file, in either layout.
     :param source: the file, for messages.
-    :raises ConfigError: when the content has another shape.
+    :raises ConfigError: if the content, or the parameters of a node in it, are not a mapping.
     """
     groups: dict[str, tuple[Mapping[str, Any], str]] = {}
     for section in find_sections(content, 'robot_description_kinematics', source):

@@ -161,8 +161,8 @@ def make_group_kinematics(
     :param group: the group's name.
     :param entries: the keys below the group.
     :param where: file and line, for messages.
-    :param substitute: True replaces a solver of another package by the default solver. False leaves ``solver`` empty,
-        and keeps the defaults of all other fields.
+    :param substitute: True replaces a solver of another package by the default solver. False leaves ``solver`` empty.
+        Then ``requested_solver`` and ``is_foreign`` are set, and all other fields have their defaults.
     :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
@@ -275,7 +275,9 @@ def _report_unused(
     group: str, spec: SolverSpec, others: Mapping[str, tuple[Any, str]], where: str
 ) -> tuple[str, ...]:
     """
-    Return the unused keys; log one warning that names all of them. Raise InvalidParameter for a misspelt key.
+    Return the unused keys; log one warning with up to 20 of them. Raise InvalidParameter for a misspelt key.
+
+    Of a nested key, only the name before the first dot is returned.
 
     :param others: value and place of each key that neither the solver nor every group has.
     """

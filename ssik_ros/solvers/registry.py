@@ -254,7 +254,7 @@ def make_options(spec: SolverSpec, parameters: Mapping[str, Any] | None = None) 
     :param parameters: values by parameter name or alias.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
     :raises PluginLoadError: if the class of the options cannot be imported.
-    :raises ConfigError: as :func:`solver_schema`.
+    :raises ConfigError: if the parameter file of the solver does not exist or is malformed.
     """
     options_type = spec.options_type
     if isinstance(options_type, str):

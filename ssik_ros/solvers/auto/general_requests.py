@@ -69,11 +69,11 @@ class GeneralRequests:
         Return the result of searches without the closed form.
 
         If the group has a closed form, Levenberg-Marquardt with other starts is the only search. Without a closed form,
-        PoseIK follows, then a search that begins on joint limits. If all Levenberg-Marquardt starts of an arm of usual
-        size got stuck, nothing follows.
+        PoseIK follows, then a search that begins on joint limits if at least 0.05 s are left. If all
+        Levenberg-Marquardt starts of an arm of usual size got stuck, nothing follows.
 
         :param tried: result of the first starts; None if they have not run yet.
-        :param stop: deadline of the request; if it has passed before PoseIK, the cause is DEADLINE.
+        :param stop: deadline of the request; after it or a cancel, PoseIK does not run and the cause is DEADLINE.
         """
         if tried is None:
             search = (
@@ -104,12 +104,12 @@ class GeneralRequests:
         Return the result of the closed form or, if it has no solution within the tolerance, of a further search.
 
         After a complete closed form, a search follows only if none has run before, and no validation refused all
-        branches. If all first starts of an arm of usual size got stuck, no search follows; with a held joint, the
-        closed form is skipped, too.
+        branches. If the closed form is not complete, and all first starts of an arm of usual size got stuck, no search
+        follows; with a held joint, the closed form is skipped, too.
 
         :param closed_form: closed form of the chain.
         :param tried: result of the first starts; None if the closed form comes first.
-        :param stop: deadline of the request; if it has passed before the search, the cause is DEADLINE.
+        :param stop: deadline of the request; after it or a cancel, the search does not run and the cause is DEADLINE.
         """
         # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
         is_stuck = tried is not None and tried.cause == Cause.NOT_FOUND

@@ -77,6 +77,10 @@ class LimitEdges:
 
 
 def _chain_of(robot: RobotModel, group: JointGroup) -> SerialChain | None:
-    """Return the chain of a group; None for several tips, joints outside the chain, or more than 8 joints."""
+    """
+    Return the chain of a group; None if the group is not one chain of at most 8 joints.
+
+    It is not one chain if it has several tips, joints outside the chain to the tip, or joints with several variables.
+    """
     chain, _ = find_closed_form(lambda: SerialChain.from_whole_group(robot, group))
     return chain if chain is not None and len(chain.axes) <= MOST_JOINTS else None

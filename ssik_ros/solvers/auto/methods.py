@@ -124,7 +124,7 @@ class GroupMethods:
         """
         Return whether the arm is so small or so large that errors in metres and radians differ much in size.
 
-        Then all starts of a search may get stuck although the pose is reachable.
+        Then all starts of a search may get stuck although the pose is reachable. It is False for an unbounded reach.
         """
         reach = self.first_starts.problem.reach
         return math.isfinite(reach) and not LEAST_USUAL <= reach <= MOST_USUAL

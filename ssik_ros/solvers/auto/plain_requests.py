@@ -207,7 +207,11 @@ class PlainRequests:
         return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
-        """Check a cancel flag, and return the memory address of its number for the kernel; remember the last flag."""
+        """
+        Check a cancel flag, and return the memory address of its number for the kernel; remember the last flag.
+
+        Raise InvalidOption for anything but a writeable int64 array of shape (1,).
+        """
         address = address_of(checked_flag(cancel))
         self._last_flag = cancel, address
         return address

@@ -58,7 +58,12 @@ class AutoSolver:
         """Solve one request; see :meth:`ssik_ros.solvers.auto.plain_requests.PlainRequests.solve`."""
 
     def _make_plain(self) -> PlainRequests | None:
-        """Return the fast path, which solves plain requests by one kernel call; None if the chain does not allow it."""
+        """
+        Return the fast path, which solves plain requests by one kernel call; None if it cannot be used.
+
+        It needs a group with one tip, whose pose no joint outside the group changes, and options that do not select
+        PoseIK. If the nearest solution is wanted, the closed form must be complete and fast.
+        """
         first = self._methods.first_starts
         reads_state = first.problem.nq != first.problem.group_size
         if self._methods.uses_pose_ik or len(self.tip_frames) != 1 or reads_state:

@@ -71,7 +71,7 @@ class AnalyticArm:
         request gives the held values, or if only values with a branch within the limits are sampled.
 
         :param request: options of the request. Values of the seed are ignored; only its presence counts.
-        :raises TopologyMismatch, InvalidLimits: as :meth:`branches`.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
         if self.requests.has_arcs(request):
             return self.requests.prepare_arcs(request)
@@ -99,7 +99,6 @@ class AnalyticArm:
         :returns: (k, columns) joint values, then position error [m], rotation error [rad] and Frobenius norm of FK - T.
             They are sorted, best first, if the request has a seed. None if the pose is not a rigid transform. None also
             for an arm without a held joint at a (nearly) singular pose: then call :meth:`branches_refined`.
-        :raises TopologyMismatch, InvalidLimits: as :meth:`branches`.
         """
         is_on_arcs = prepared.is_on_arcs
         if is_on_arcs:
@@ -152,7 +151,8 @@ class AnalyticArm:
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param request: options of the request.
-        :raises TopologyMismatch, InvalidLimits: as :meth:`branches`.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
+        :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         """
         if not self.requests.is_refinable(request):
             branches = self.branches(pose, request)

@@ -43,7 +43,9 @@ class ArmAngle:
     @classmethod
     def of_chain(cls, chain: SerialChain) -> 'ArmAngle | None':
         """
-        Return the object that computes arm angles of a chain, or None if the chain lacks a spherical shoulder or wrist.
+        Return the object that computes arm angles of a chain, or None for a chain of another kind.
+
+        The chain needs seven revolute joints, with a spherical shoulder and a spherical wrist.
 
         :param chain: any chain.
         """
@@ -57,7 +59,7 @@ class ArmAngle:
 
     def measure(self, q: FloatArray) -> float:
         """
-        Return the arm angle of a posture in (-pi, pi] [rad]; NaN if it is undefined.
+        Return the arm angle of a posture in [-pi, pi] [rad]; NaN if it is undefined.
 
         :param q: (7,) joint angles [rad].
         """
@@ -68,10 +70,11 @@ class ArmAngle:
 
     def first_joint(self, target: FloatArray, angle: float) -> FloatArray:
         """
-        Return the sorted values (k,) of joint 1 [rad] at which postures reach a target with an arm angle; may be empty.
+        Return the sorted values (k,) of joint 1 [rad] at which postures reach a target with an arm angle.
 
-        Limits are ignored. If the target is too near or too far, no posture reaches it. The values are then for the
-        nearest distance between shoulder and wrist that the arm can have.
+        They are empty if the arm angle is undefined there. Limits are ignored. If the target is too near or too far, no
+        posture reaches it. The values are then for the nearest distance between shoulder and wrist that the arm can
+        have.
 
         :param target: (4, 4) pose of the tip, a rigid transform.
         :param angle: the arm angle [rad].

@@ -160,8 +160,8 @@ class _Chunks:
         """
         Return the request as arrays, with the values of the held joint that fit one pose and its seed.
 
-        For a held prismatic joint, the values depend on the pose. For a sampled revolute joint, the seed's value
-        replaces the first value in place.
+        For a held prismatic joint, the values depend on the pose. For a held revolute joint whose values are not chosen
+        on arcs, the seed's value replaces the first value in place, if the request has a seed.
         """
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         if self.rail is not None:
@@ -249,13 +249,19 @@ def search_batch(
     threads: int,
 ) -> ManyBranches:
     """
-    Return the branches of many poses, in the order of the poses; singular poses are solved one by one.
+    Return the branches of many poses, in the order of the poses, with the counters of each pose.
+
+    A pose that is not rigid has no rows, and -1 as their number. Without a held joint, singular poses are solved one by
+    one. With a held joint, the branches are those at the tried values, and no slower search follows.
 
     :param arm: closed form of the arm.
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
     :param seeds: (m, n) one seed for each pose, (1, n) one for all, or None.
-    :param request: other options of the request; its seed is ignored.
-    :param threads: number of threads that share the work.
+    :param request: other options of the request; its seed is ignored. With seeds, the seed's value of a held joint
+        replaces the first of ``held_values``.
+    :param threads: largest number of threads that share the work.
+    :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
+    :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
     """
     first = None if seeds is None else seeds[0]
     seeded = request._replace(seed=first)

@@ -56,7 +56,8 @@ def count_branches(
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
     :param request: limits and tool; its seed is ignored.
     :param threads: number of threads that share the work.
-    :raises TopologyMismatch, InvalidLimits: as :meth:`AnalyticArm.branches`.
+    :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
+    :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
     """
     unseeded = request._replace(seed=None)
     if not is_countable(arm):

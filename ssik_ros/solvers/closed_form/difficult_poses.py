@@ -99,7 +99,7 @@ class DifficultPoses:
 
     def near(self, pose: FloatArray, q: FloatArray) -> FloatArray | None:
         """
-        Return a posture (n,) that reaches a singular pose, refined from posture ``q``; None if the refinement fails.
+        Return a posture (n,) within the limits that reaches a singular pose, refined from ``q``; None if that fails.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture within the limits of the chain.
@@ -139,7 +139,7 @@ class DifficultPoses:
         self, pose: FloatArray, request: BranchRequest, result: Branches
     ) -> Branches:
         """
-        Find one posture by a search that moves all joints, and return all branches at its value of the held joint.
+        Find one posture by a search that moves all joints, and return the branches at its value of the held joint.
 
         The posture itself is one of the branches. If the search fails, return ``result`` with the number of starts
         added, and with ``is_too_far`` if the pose is proved to be out of reach. If only postures outside the limits
@@ -204,8 +204,8 @@ class DifficultPoses:
         out of reach.
 
         New descents start at spread postures and at the postures of ``outside`` that miss the limits least. Their ends,
-        and postures with all joints but one on a limit, are refined. If that fails but a descent or one of these
-        postures came near, postures with more free joints and more starts follow.
+        and postures with all joints but one on a limit, are refined. If that fails, but a descent came near the pose or
+        a posture of ``outside`` is nearly inside, postures with more free joints and more starts follow.
 
         :param posture: result of the failed search; its ``close`` postures are refined, too.
         :param outside: (k, n) postures that reach the pose, limits ignored.

@@ -190,7 +190,8 @@ def _sliding_shoulder(lines: Lines) -> Factors:
     One or two of the first three joints are prismatic. The later axes meet in one point c. The factor of the first
     three joints is the triple product of the velocities that they give c. It is returned as the elbow's factor if two
     revolute joints are parallel, otherwise as the shoulder's. If the prismatic joint is first or third, and
-    perpendicular to the second axis, this factor splits into both.
+    perpendicular to the second axis, this factor splits into both. The wrist's factor is the triple product of three
+    later axes, zero for fewer. Without later axes all factors are zero.
     """
     none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
     if not wrist:

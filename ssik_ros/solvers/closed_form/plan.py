@@ -163,8 +163,8 @@ def possible_plans(
     """
     Yield the plans that the rules propose, best first.
 
-    Plans whose class the axes fit exactly come first, then eliminations. For seven joints, classes that the axes fit
-    nearly come between them.
+    Plans whose class the axes fit within the given tolerances come first, then eliminations. For seven joints, classes
+    that the axes fit nearly come between them. Eliminations are for revolute joints; the held one may be prismatic.
 
     :param chain: up to seven joints.
     :param held: index of the joint of seven to hold; None tries all joints.
@@ -385,7 +385,7 @@ def _pack_reals(
 
 def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
     """
-    Return the integers of a plan: sizes, class, held joint, cut and free joints.
+    Return the integers of a plan: number of joints, held joint, class, cut, prismatic joints and free joints.
 
     The caller sets the marks for a reversed chain, an inexact class and moved special points, which are zero here.
 

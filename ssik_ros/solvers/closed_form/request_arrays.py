@@ -78,7 +78,7 @@ class RequestArrays:
         values, and the request must keep limits. All joints must be revolute, in a class that supports arcs.
 
         :param request: options of the request.
-        :raises TopologyMismatch: as :meth:`plan_for`.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
         plan = self.plan_for(request.held)
         is_sampled = plan.held >= 0 and request.held_values is None
@@ -93,7 +93,7 @@ class RequestArrays:
         This is so if the arm has a held joint, and the request does not give its values.
 
         :param request: options of the request.
-        :raises TopologyMismatch: as :meth:`plan_for`.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
         return self.plan_for(request.held).held >= 0 and request.held_values is None
 
@@ -119,7 +119,7 @@ class RequestArrays:
         An arc is an interval of values at which a branch is within the limits.
 
         :param request: options of the request; :meth:`has_arcs` must be true for it.
-        :raises TopologyMismatch: as :meth:`plan_for`.
+        :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
         low, high = self.held_range(self.plan_for(request.held).held, request)
         wanted = request.samples or self.samples
@@ -145,8 +145,8 @@ class RequestArrays:
         """
         Return the largest Frobenius norm of FK - T that a branch of this arm may have.
 
-        It shrinks with arms of a size below 0.3 mm. Otherwise, on an arm of a micrometre, a tolerance meant for
-        metres would accept an error of a thousandth of the arm.
+        For arms of a size below 0.3 mm it shrinks in proportion to the size, down to 1e-13. Otherwise, on an arm of a
+        micrometre, a tolerance meant for metres would accept an error of a thousandth of the arm.
 
         :param tolerance: the norm for larger arms; None means the default.
         """
@@ -218,7 +218,7 @@ class RequestArrays:
         Return the values to try for the held joint [rad or m]; without a held joint, one number that is not read.
 
         If the request does not give them, they are spread evenly over the joint's range; with a seed, the seed's value
-        comes first. The range of a prismatic joint depends on the pose.
+        comes first. The range of a prismatic joint depends on the pose. Raise InvalidLimits if that range has no bound.
         """
         if plan.held < 0:
             return self._no_samples

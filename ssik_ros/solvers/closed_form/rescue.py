@@ -47,13 +47,15 @@ def rescue(
     """
     Return solutions of a target that the closed form misses, found from branches of slightly moved targets.
 
-    Moved targets are tried one after the other until iterations from their branches reach the target itself.
+    Moved targets are tried one after the other, up to 16, until iterations from the branches of one of them reach the
+    target itself within the limits. Solutions may be missing, and their order is open.
 
     :param arm: closed form of the arm.
     :param target: (4, 4) rigid transform.
     :param request: seed, limits and held joint.
     :param tolerance: largest Frobenius norm of FK - T of an accepted solution.
     :param iterations: most steps for each candidate.
+    :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
     """
     solutions: list[FloatArray] = []
     outside: list[FloatArray] = []

@@ -109,7 +109,8 @@ def _wrist_parallel(
     """
     Return a match with the point where axes 4, 5 and 6 meet.
 
-    Return None if they do not meet, if the axes ``parallel`` are not parallel, or if the axes ``apart`` are parallel.
+    Return None if they do not meet or neighbours among them are parallel. Return None also if the axes ``parallel`` are
+    not parallel, or if the axes ``apart`` are.
 
     :param parallel: indices of two axes that must be parallel.
     :param apart: indices of two axes that must not be parallel.
@@ -124,6 +125,8 @@ def _wrist_parallel(
 def _wrist_meeting(pair: tuple[int, int], axes: AxisGeometry) -> Special | None:
     """
     Return a match with the points where axes 4, 5 and 6 meet and where two other axes meet; None without both points.
+
+    Return None also if neighbours among axes 4, 5 and 6 are parallel.
 
     :param pair: indices of the two other axes.
     :param axes: six axes.

@@ -138,8 +138,8 @@ class SingularPoses:
         """
         Move postures into the limits, and return the ``most`` of them that move least, with the least motion.
 
-        The motion of a posture is its largest joint motion [rad or m]. The least motion is infinite if there are no
-        postures.
+        The motion of a posture is its largest joint motion [rad or m]; whole turns do not count. The least motion is
+        infinite if there are no postures.
 
         :param rows: (k, n) postures, whatever the limits.
         :param limits: limits of the joints.

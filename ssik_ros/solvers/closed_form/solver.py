@@ -121,9 +121,9 @@ class AnalyticSolver:
         ``tolerance``, ``max_searches``, ``timeout`` and ``cancel`` are only checked. If ``validate`` is set, only
         branches that it accepts are returned and counted. Without a branch, the result has the cause of the failure.
         Then its ``nearest`` is the nearest posture of a search if ``wants_nearest`` is set, otherwise the seed. It is
-        also the seed if ``validate`` refuses all branches. ``searches`` counts tried values of a held joint (1 without
-        one) and starts of posture searches. The status is REFUSED for a pose that is not rigid, or an unusable seed or
-        state.
+        also the seed if ``validate`` refuses all branches, or if a search could not draw starts. ``searches`` counts
+        tried values of a held joint (1 without one) and starts of posture searches; it is 0 after a proof. The status
+        is REFUSED for a pose that is not rigid, or an unusable seed or state; ``nearest`` is then the default seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.
@@ -143,7 +143,11 @@ class AnalyticSolver:
         return self._search_nearest(request, result) if is_open else result
 
     def _solve_any(self, request: SolveRequest) -> IkResult:
-        """Return the result of any request by the closed form; without a branch, its nearest posture is the seed."""
+        """
+        Return the result of any request by the closed form.
+
+        Without a branch, its nearest posture is the seed; for a refused request, it is the default seed.
+        """
         seed = self._seed(request)
         outcome = self._find(request, seed)
         if isinstance(outcome, IkResult):
@@ -193,7 +197,11 @@ class AnalyticSolver:
 
         :param request: the request. ``max_solutions`` is not read, and budgets are only checked. ``tolerance`` is the
             Frobenius norm of FK - T, which is at least the norm over position and rotation error.
-        :raises RequestError, JointNotFound, InvalidLimits, TopologyMismatch: as :meth:`solve`.
+        :raises RequestError: if an array has a wrong shape or an option a wrong value.
+        :raises JointNotFound: if a locked joint does not exist.
+        :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
+            Also for a lower limit above an upper limit, and for a joint that is locked outside its limits.
+        :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
         """
         request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
         seed = self._seed(request)
@@ -225,7 +233,9 @@ class AnalyticSolver:
 
     def _solve_plain(self, plain: PlainBranches, request: SolveRequest) -> IkResult | None:
         """
-        Return the branch nearest to the seed by one kernel call; None if it finds none, or for arrays of other kinds.
+        Return the branch nearest to the seed by one kernel call; None if the general path has to decide.
+
+        It decides if the call finds no branch, at a (nearly) singular pose, and for a pose or a seed of another form.
 
         :param plain: the kernel call, for one branch.
         :param request: a plain request.
@@ -353,7 +363,8 @@ def with_nearest(exact: IkResult, searched: IkResult, tolerance: float) -> IkRes
     """
     Return a closed form's result without solutions, with the nearest posture of a search.
 
-    If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND.
+    If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND. If the clock ended the search,
+    the cause is DEADLINE. Residual and iterations come from the search, too.
 
     :param exact: result of the closed form.
     :param searched: result of the search.

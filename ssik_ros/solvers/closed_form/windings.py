@@ -47,8 +47,9 @@ def enumerate_windings(
     :param branches: (b, n) joint values, within the limits if possible [rad or m].
     :param lower, upper: (n,) limits; may be infinite.
     :param seed: (n,) postures are sorted by their distance from it; None keeps the order of the branches.
-    :param metric: as in :mod:`ssik_ros.kernels.closed_form.certification.ranking`.
-    :param most: most postures to return; None means all.
+    :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of the joints' differences from the seed, from
+        :mod:`ssik_ros.kernels.closed_form.certification.ranking`. A joint without limits has differences modulo 2 pi.
+    :param most: most postures to return, the first ones in this order; None means all.
     :param slides: bit mask of the prismatic joints, as in :mod:`ssik_ros.kernels.closed_form.certification.chain`; they
         have no windings.
     :raises InvalidOption: if more than a million postures would be returned, or if their total exceeds an int64.

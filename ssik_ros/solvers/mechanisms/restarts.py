@@ -50,6 +50,7 @@ def solve_with_restarts(
         the best start; a restart that does not converge is written only for ``update_joints`` ``'always'``.
     :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
     :returns: the result, with the status of the best start; TIMEOUT if the time or ``cancel`` ended the search.
+    :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
     """
     end = time.monotonic() + options.max_time
     random = np.random.default_rng(options.seed)
@@ -85,7 +86,8 @@ def draw_start(
     """
     Write a random value within its limits for each unknown of a chain into ``table``, in place.
 
-    An angle that lacks a limit is drawn from a full turn. Lengths without limits and locked unknowns keep their values.
+    An angle that lacks a limit is drawn from a full turn. A ball joint gets a random rotation, unless one of its angles
+    is locked. Lengths that lack a limit, and locked unknowns, keep their values.
     """
     for frame, dof in program.tables.keys:
         if program.shape.is_ball(frame, dof):

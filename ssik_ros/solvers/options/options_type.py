@@ -20,6 +20,7 @@ def find_options(module: str, files: Mapping[str, str], name: str) -> Any:
     :param files: parameter file of each class, by the name of the class.
     :param name: name of the attribute.
     :raises AttributeError: if ``files`` has no such class.
+    :raises ConfigError: if the parameter file does not exist or is malformed.
     """
     if name not in files:
         raise AttributeError(f'module {module!r} has no attribute {name!r}')

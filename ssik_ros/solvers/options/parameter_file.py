@@ -164,7 +164,8 @@ def _validators(name: str, validation: Any, where: str) -> tuple[Validator, ...]
     """
     Return the validators that a file demands for one parameter.
 
-    Raise ConfigError for an unknown validator, or if limits of both sides and of one side are combined.
+    Raise ConfigError for an unknown validator, a wrong number of arguments, or a ``validation`` that is not a mapping.
+    Raise it also if limits of both sides and of one side are combined.
 
     :param name: full name of the parameter.
     :param validation: the mapping in the file, or None.

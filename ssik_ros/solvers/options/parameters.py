@@ -45,7 +45,9 @@ class ParameterType:
 
     def convert(self, value: Any) -> Any:
         """
-        Return the value in this type: a list as a tuple, an int for a double as a float; nothing else is converted.
+        Return the value in this type: a list or array as a tuple, a whole number for a double as a float.
+
+        Numbers and flags of numpy become Python's; nothing else is converted.
 
         :param value: the value as it was written.
         :raises TypeError: when the value has another type, is NaN, or is a whole number outside the range of the type.
@@ -169,7 +171,7 @@ class ParameterSchema:
         Convert the given values to their types, check them, and return them by full name; missing ones are left out.
 
         :param values: nested, or with dotted names.
-        :param aliases: other names of parameters.
+        :param aliases: full name of a parameter by each of its other names; None means no other names.
         :param where: the file, for messages about mappings that do not know their lines.
         :raises InvalidParameter: for an unknown name, a wrong type, a value out of range, or two different values for
             one parameter.
@@ -218,9 +220,10 @@ class ParameterSchema:
 
         :param values: nested, or with dotted names.
         :param options_type: a dataclass with one field per parameter; a struct is a nested dataclass.
-        :param aliases: other names of parameters.
+        :param aliases: full name of a parameter by each of its other names; None means no other names.
         :param where: the file, for messages.
-        :raises InvalidParameter: as :meth:`check`.
+        :raises InvalidParameter: for an unknown name, a wrong type, a value out of range, two different values for one
+            parameter, or a missing value without a default.
         """
         return _build(options_type, self.complete(self.check(values, aliases, where), where), '')
 
