@@ -151,13 +151,13 @@ class EntryReader:
 
     def __init__(self, content: Any, place: str, noun: str, keys: Iterable[str]) -> None:
         """
-        Keep the mapping; raise ConfigError if the content is not a mapping, or has unknown keys.
+        Keep the mapping, after a check of its keys.
 
         :param content: the mapping.
         :param place: place of the mapping, as ``file:line``.
         :param noun: its name in messages.
         :param keys: allowed keys.
-        :raises ConfigError: as every method does for a wrong value.
+        :raises ConfigError: if the content is not a mapping, or has unknown keys.
         """
         self.entry = checked_mapping(content, place, noun, tuple(keys))
         self.place, self.noun = place, noun

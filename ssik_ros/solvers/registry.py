@@ -225,7 +225,11 @@ def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
 
 
 def _load_object(path: str, solver: str) -> Any:
-    """Return the object at ``module:attribute``; raise PluginLoadError, which names the solver, if it is missing."""
+    """
+    Return the object at ``module:attribute``; raise PluginLoadError, which names the solver, if it is missing.
+
+    Its cause is the ImportError or AttributeError. Any other exception of the module's import passes through.
+    """
     module, _, attribute = path.partition(':')
     try:
         return getattr(importlib.import_module(module), attribute)

@@ -124,9 +124,10 @@ class BoundedRefinement:
         """
         Move a posture to the edge of reach next to a pose, and return the moved posture (n,).
 
-        The edge of reach is where the arm is stretched or folded. The result need not reach the pose: the caller checks
-        this.
+        The edge of reach is where the arm is stretched or folded. The result need not reach the pose, nor be within the
+        limits: the caller checks this.
 
+        :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture that nearly reaches the pose.
         :param may_move: (n,) True for joints that may move.
         """
@@ -158,6 +159,8 @@ class BoundedRefinement:
     def on_edges(self, pose: FloatArray, bounds: FloatArray) -> FloatArray:
         """
         Return postures (k, n) with all joints but one on a limit that nearly reach a pose, the nearest first.
+
+        At most 24 are returned, and none for a chain of more than 8 joints.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param bounds: (2, n) lower and upper limits; may be infinite.

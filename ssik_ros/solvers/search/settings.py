@@ -251,7 +251,8 @@ class SearchSettings:
         Both are the fixed value for joints that are held or outside the group.
 
         :param start: (nq,) gives the values of joints outside the group.
-        :raises JointNotFound, InvalidLimits: for an unknown held joint, or a value outside its limits.
+        :raises JointNotFound: for an unknown held joint.
+        :raises InvalidLimits: for a held joint with several variables, or a value outside its limits.
         """
         lower, upper = problem.lower.copy(), problem.upper.copy()
         for v, place in enumerate(problem.variable_q):
@@ -317,6 +318,7 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
     Return settings from keywords; arrays of joints become tuples.
 
     :raises InvalidOption: for an unknown keyword, with a similar one, if any, or for a value that is not valid.
+    :raises DimensionMismatch: for a ``sample_range`` that is not two numbers.
     """
     names = set(SearchSettings.__dataclass_fields__)
     for name in values:
@@ -398,9 +400,13 @@ def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
 
 def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> FloatArray:
     """
-    Return an argument as one number for each velocity variable (nv,); 1 for joints outside the group.
+    Return an argument as one number for each velocity variable (nv,).
 
-    :param single: True allows one number for all variables. A ball joint gets the mean of its first three numbers.
+    Joints outside the group get 1, and a ball joint the mean of its first three numbers. One number for all counts for
+    every variable.
+
+    :param values: (n,) numbers, or with ``single`` one number.
+    :param single: True allows one number for all variables.
     """
     if single and np.ndim(values) == 0:
         return np.full(problem.nv, read_number(name, values))

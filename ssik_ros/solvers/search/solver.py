@@ -218,7 +218,7 @@ class SearchSolver:
         :param run: problem, options, arrays and output.
         :param timeout_ns: budget of a fresh search [ns]; 0 means no budget.
         :param phase: ``state.FRESH``, or ``state.CONTINUED`` for a search that goes on.
-        :raises InvalidOption: as :meth:`flag_of`.
+        :raises InvalidOption: if the cancel flag of the request is not a writeable int64 array of shape (1,).
         """
         problem, options, arrays, out, request = run
         validate = request.validate

@@ -83,7 +83,9 @@ def follow_continuum(
 
 def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) -> FloatArray:
     """
-    Return singular postures of a pose (k, n): those in ``rows``, and others that Newton's method finds without limits.
+    Return singular postures of a pose (k, n): those in ``rows``, and others that Newton's method finds.
+
+    Limits of revolute joints are ignored; limits of prismatic joints are kept. A posture may come several times.
 
     Newton's method starts at random postures of the chain with added joints, up to seven in all. A solution counts only
     if its added joints are zero. If no posture in ``rows`` is singular and the chain has fewer than six joints, the
@@ -120,10 +122,11 @@ def _follow_best(
     chain: SerialChain, posture: FloatArray, target: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return two lists of curves through a posture: within the limits, and with limits ignored; each curve as its knots.
+    Return two lists of curves through a posture: within the limits, and without limits of revolute joints.
 
-    Knots are postures with tangents and arc lengths. The added joints are put at the place in the chain where the
-    fewest curves end in crossings or singular postures. Both lists are empty if no place yields a curve.
+    Each curve is an array of its knots: postures with tangents and arc lengths. The added joints are put at the place
+    in the chain where the fewest curves end in crossings or singular postures. Both lists are empty if no place yields
+    a curve.
     """
     best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
     for place in range(len(chain.axes), -1, -1):
@@ -292,7 +295,7 @@ def _follow(
     whole: SerialChain, place: int, target: FloatArray, rows: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return two lists of curves: within the limits, and with limits ignored; each curve as its knots.
+    Return two lists of curves: within the limits, and without limits of revolute joints; each curve as its knots.
 
     Knots are postures with tangents and arc lengths. Curves along which an added joint moves are left out. The added
     joints are last in the knots.

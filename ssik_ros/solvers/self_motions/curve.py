@@ -282,7 +282,8 @@ class SelfMotion:
         """
         Return the posture on the curve nearest to a seed, with its distance as ``value``.
 
-        Revolute joints with a range of 2 pi or more are compared modulo 2 pi.
+        On each stretch between two stored postures, one minimum of the distance is examined, so that a nearer posture
+        may be missed. Revolute joints with a range of 2 pi or more are compared modulo 2 pi.
 
         :param seed: (dof,) joint values [rad or m].
         :raises ValueError: if the seed does not have one finite number for each joint.

@@ -108,8 +108,8 @@ class SelfMotions:
         Return postures along all curves (m, dof); m is 0 if there are no curves.
 
         :param spacing: largest distance between neighbours on a curve [rad].
-        :raises ValueError, SolverError: as for :meth:`SelfMotion.sample`; one curve that fails is enough. Without
-            curves, the spacing is not checked.
+        :raises ValueError: if there are curves, and the spacing is not positive.
+        :raises SolverError: if a posture of any curve misses the pose or a limit.
         """
         rows = [curve.sample(spacing) for curve in self.curves]
         return np.vstack(rows) if rows else np.empty((0, self._pose.dof))
@@ -117,6 +117,8 @@ class SelfMotions:
     def nearest(self, seed: ArrayLike) -> CurvePoint | None:
         """
         Return the posture nearest to a seed on any curve, or None if there are no curves.
+
+        On each curve it is searched as by :meth:`SelfMotion.nearest`, so that a nearer posture may be missed.
 
         Near a singular posture, the nearest posture of a curve may fail its verification. Such a curve is skipped
         unless all curves fail.
@@ -144,12 +146,15 @@ class SelfMotions:
         """
         Return the posture of all curves with the largest value of an objective, or None if there are no curves.
 
+        Each curve is searched at steps of at most 0.05 rad, so that a narrower peak may be missed.
+
         :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance``, or a function of joint
             values (dof,); see :meth:`SelfMotion.best`.
         :param posture: (dof,) reference of ``distance`` [rad or m].
         :param obstacles: objects in the root frame of the robot, for ``clearance``.
-        :raises TypeError, ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
-            Without curves, no argument is checked.
+        :raises TypeError: for other objectives. Without curves, no argument is checked.
+        :raises ValueError: if ``distance`` has no posture of dof finite numbers.
+        :raises SolverError: if an evaluated posture of any curve misses the pose or a limit.
         """
         makes = self._pose.clearance
         if makes is not None and isinstance(objective, str) and objective == 'clearance':

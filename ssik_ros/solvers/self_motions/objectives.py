@@ -36,7 +36,7 @@ def make_objective(
     :param posture: (dof,) reference of ``distance``.
     :param clearance: makes the objective ``clearance``; None if the robot has no geometry.
     :raises TypeError: for other objectives.
-    :raises ValueError: if the posture has another shape.
+    :raises ValueError: if ``distance`` has no posture of dof finite numbers.
     """
     if callable(objective):
         return objective
@@ -64,7 +64,9 @@ def make_objective(
 
 def manipulability(chain: SerialChain, q: FloatArray) -> float:
     """
-    Return Yoshikawa's manipulability sqrt(det(J J^T)), which is |det J| for six joints; 0 at a singular posture.
+    Return Yoshikawa's manipulability, the product of the singular values of the Jacobian; 0 at a singular posture.
+
+    It is |det J| for six joints, sqrt(det(J J^T)) for more, and sqrt(det(J^T J)) for fewer.
 
     :param chain: the arm; joints after the first ``dof`` are set to zero and left out of the Jacobian J.
     :param q: (dof,) joint values.

@@ -213,7 +213,8 @@ class SelfMotionTracer:
         """
         Return the curves of a pose for an arm whose elbow moves on a circle about the line from shoulder to wrist.
 
-        Return None if the arm has another geometry, or if the kernel cannot decide for this pose.
+        Return None if the arm has another geometry, or if the kernel cannot decide for this pose, such as one out of
+        reach.
 
         :param pose: (4, 4) pose of the tip in the base.
         """
@@ -323,7 +324,7 @@ class SelfMotionTracer:
         Return starts of curves (m, 7), found with limits widened by up to 0.5 rad; None for an invalid pose.
 
         Curves are traced within the wide limits. Each part of such a curve within the real limits gives at least one
-        start. This holds even for a part that is too short for the samples of the held joint.
+        start, unless it is very short. So a part may be found that is too short for the samples of the held joint.
         """
         wide = WIDENED_LIMITS * (shared.upper - shared.lower).clip(0.0, 1.0)
         request = request._replace(lower=shared.lower - wide, upper=shared.upper + wide)
@@ -502,7 +503,7 @@ class PoseArrays(CurveArrays):
         Write the curves of a pose into the arrays, and return their number, or a negative code.
 
         ``trace.NO_ROOM`` means that the array for postures on curves is too small: :meth:`enlarge` it.
-        ``pose_motions.TOO_FAR`` means that the pose is out of reach.
+        ``pose_motions.TOO_FAR`` means that the pose is out of reach, ``pose_motions.NOT_RIGID`` that it is not rigid.
 
         :param prepared: request on arcs, with at most the capacity of these arrays.
         :param pose: (4, 4) pose of the tip in the base.
@@ -551,7 +552,8 @@ def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
     """
     Return the centres (6,) of a spherical shoulder, then of a spherical wrist, in the base with all joints at zero [m].
 
-    Return None if the arm lacks one of them, or if neighbouring axes of shoulder or wrist are not perpendicular.
+    Return None if the arm lacks one of them or has it only nearly, or if neighbouring axes of shoulder or wrist are not
+    perpendicular.
     """
     chain = arm.plan.chain
     angles = ArmAngle.of_chain(chain) if arm.plan.drift == 0.0 else None

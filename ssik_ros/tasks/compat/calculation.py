@@ -109,8 +109,8 @@ def findConfigs(
     """
     Return configurations of some joints that meet all targets of a task set, the nearest to the current one first.
 
-    By default the search ends after the first configuration, whose windings are added. The list is empty if the search
-    finds none, which does not prove that none exists. The joints do not move.
+    By default the search ends after the first configuration, whose windings are added. If the search finds none, the
+    list has only ``configs``; this does not prove that none exists. The joints do not move.
 
     :param params: mapping with any of ``maxDist`` (default 0.3), ``maxTime`` [s], ``pMetric``, ``cMetric``, ``findAlt``
         (windings, default True) and ``findMultiple`` (go on after the first, default False). They are options of
@@ -137,7 +137,7 @@ def getAlternateConfigs(
     ranges: Sequence[float] | None = None,
 ) -> list[float]:
     """
-    Return all configurations of some joints that reach the same poses by windings within limits, as one flat list.
+    Return all configurations of some joints that differ by whole turns and reach the same poses, as one flat list.
 
     The current configuration is one of them if it is inside the intervals. The list is empty if a joint has no winding
     in its interval.

@@ -38,7 +38,8 @@ def make_newton(
     :param group: one of its groups.
     :param options: options of a Newton solver.
     :param position_only: True leaves the orientation of targets free.
-    :raises InvalidOption, DimensionMismatch, JointNotFound, InvalidLimits: as :class:`SearchSolver`.
+    :raises InvalidOption: if ``pinv`` is False and the Jacobian is not square, or if ``kq`` is positive and ``pi`` is
+        not larger than ``ps``.
     """
     solver, law = POLICIES[type(options)]
     values = dataclasses.asdict(options)

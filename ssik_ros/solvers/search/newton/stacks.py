@@ -86,7 +86,10 @@ def solve_path(
     hard: bool,
 ) -> StackResult:
     """
-    Return the results of the poses of a path; the search for each pose starts at the configuration of the pose before.
+    Return the results of the poses of a path; each search starts at the configuration of the last pose that has one.
+
+    A pose has a configuration if it is solved. With ``hard`` it also has one if it is not, unless it is refused: the
+    nearest state within the steps.
 
     :param solver: the search.
     :param targets: (N, 4 t, 4) poses of t tips, contiguous.
