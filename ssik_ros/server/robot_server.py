@@ -213,7 +213,7 @@ class RobotServer:
         Find the branches of a pose, nearest to the seed first; without a branch, the response has the cause.
 
         Only a complete closed form finds every branch, and not at a singular pose. Otherwise the branches are a
-        selection.
+        selection. A wrong request, or a group without a solver, gets a refusal.
         """
         group, state, goals, checks = self._resolve(request, current)
         tolerance = request.branches.tolerance
@@ -231,9 +231,10 @@ class RobotServer:
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
         """
-        Find self-motions: curves of postures that put one link at a pose.
+        Find self-motions: curves of postures within the limits that put one link at a pose.
 
-        The text of the response says whether a curve may be missing. An arm without one redundant joint gets a refusal.
+        The text of the response says whether a curve may be missing. If no posture is found, the cause is NOT_FOUND. A
+        wrong request, several poses, and an arm without a closed form or without one redundant joint get a refusal.
         """
         group, state, goals, _ = self._resolve(request, current)
         if len(goals) != 1:
@@ -243,7 +244,11 @@ class RobotServer:
 
     @refused_as(BatchResponse, *BLAMED)
     def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
-        """Find joint positions for each of many poses of one link; a pose without a solution has a cause of its own."""
+        """
+        Find joint positions for each of many poses of one link; each pose without a solution has its cause.
+
+        A wrong request gets a refusal; a pose that is not finite does not, and has a cause, too.
+        """
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         poses = read_poses(request.poses)
@@ -258,7 +263,8 @@ class RobotServer:
         """
         Solve a request; if a pose has no solution, return the cause, the nearest posture and advice.
 
-        Of several poses, only the first one is explained.
+        Of several poses, only the first one is explained. If no finite posture is found, nearest posture and advice are
+        left out. A wrong request gets a refusal.
         """
         response = self.solve(request, current)
         if response.refusal is not NO_REFUSAL:
@@ -281,10 +287,11 @@ class RobotServer:
     @refused_as(PathResponse, *BLAMED)
     def follow_path(self, request: PathRequest, current: FullState) -> PathResponse:
         """
-        Return the joint path that leads a link along straight lines through waypoints.
+        Return the joint path that leads a link along straight lines through waypoints, as far as it can be followed.
 
-        The order of checks is MoveIt's: state, group, frames, step, waypoints. Without waypoints, the response has
-        neither a refusal nor a path.
+        If the path ends early, the response has the cause. A wrong request gets a refusal. The order of checks is
+        MoveIt's: state, group, frames, step, waypoints. Without waypoints, the response has neither a refusal nor a
+        path.
         """
         state = self.states.merge(current, request.state)
         group = self.groups.find(request.group)

@@ -137,7 +137,11 @@ def entry_points(group: str) -> 'Iterable[EntryPoint]':
 
 
 def _third_party() -> 'dict[str, list[EntryPoint]]':
-    """Return the entry points of third-party solvers by name; one with a built-in name is left out with a warning."""
+    """
+    Return the entry points of third-party solvers by name; several packages may offer one name.
+
+    An entry point with a built-in name is left out with a warning.
+    """
     entries: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name in _built_in():

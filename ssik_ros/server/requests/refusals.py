@@ -129,6 +129,8 @@ def refused_as(
     """
     Return a decorator: if the method raises an SsikError, it returns a response with the refusal instead.
 
+    The method is called with a request and the current state of the robot.
+
     :param respond: makes the response from refusal, cause and text.
     :param kind: errors of these types are faults of the request.
     :param refusal: the refusal for errors of these types. A :class:`RequestRefused` has its own refusal, and all other

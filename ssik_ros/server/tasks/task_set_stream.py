@@ -274,7 +274,8 @@ class TaskSetStream:
         """
         Move to joint values with a smaller error; return the remaining errors, and whether the motion was shortened.
 
-        If no tried step reduces the error, the joints stay at ``before``. This is for targets that cannot be met: a
+        Errors are compared task set by task set, the highest priority first. If no tried step reduces the error, the
+        joints stay at ``before``. This is for targets that cannot be met: a
         solve may then end anywhere, and the arm would wander from cycle to cycle. So the step is repeated with growing
         damping.
 
@@ -393,7 +394,14 @@ def _cost(result: SolveResult) -> list[float]:
 def _judge(
     result: SolveResult, is_slowed: bool, hits: Sequence[str]
 ) -> tuple[TrackStatus, StreamCause, str]:
-    """Return status, cause and text of a command; ``hits`` names joints at their limits."""
+    """
+    Return status, cause and text of a command: OK, NONE and an empty text if all targets are met, otherwise LIMITED.
+
+    The cause is then SPEED if the motion was shortened (``is_slowed``), LIMITS if a joint is at a limit, or UNREACHED.
+
+    :param result: the remaining errors.
+    :param hits: names of joints at their limits.
+    """
     if result.success:
         return TrackStatus.OK, StreamCause.NONE, ''
     text = f'{result.describe()}.'

@@ -53,8 +53,8 @@ class AnalyticArm:
         """
         Return the branches of a pose, or None if the pose is not a rigid transform.
 
-        If a joint is held, these are the branches at the tried values of this joint. At a (nearly) singular pose
-        branches may be missing.
+        By default they are within the limits; with a seed the nearest comes first. If a joint is held, these are the
+        branches at the tried values of this joint. At a (nearly) singular pose branches may be missing.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param request: options of the request.

@@ -65,7 +65,9 @@ class _Chunks:
 
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
         """
-        Return the branches of a chunk of poses, singular poses included; the next call may overwrite the result.
+        Return the branches of a chunk of poses; the next call may overwrite the result.
+
+        Without a held joint, singular poses are solved again, one by one.
 
         :param poses: (m, 4, 4) poses of the tip in the base.
         :param seeds: (m, n) one seed for each pose, or (1, n) one for all.

@@ -140,8 +140,8 @@ def solve_batch(
     """
     Solve the rows of a batch, and return the result; unsolved rows are NaN.
 
-    With at least 64 rows, up to four threads share the work for the first 0.03 s. After that, and with fewer rows, the
-    calling thread works and no other.
+    With at least 64 rows, up to four threads share the work for the first 0.03 s. After that, the other threads finish
+    their blocks of up to 32 rows, and the calling thread goes on. With fewer rows, no other thread works.
 
     :param count: number of rows.
     :param size: number of joint variables.

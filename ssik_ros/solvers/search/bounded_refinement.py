@@ -217,7 +217,8 @@ class BoundedRefinement:
         """
         Return the ``most`` postures (k, n) nearest to a pose with nearly all joints on limits, if their error is small.
 
-        The error is the Frobenius norm of FK - T with lengths in units of the chain, at most ``near``.
+        The error is the Frobenius norm of FK - T with lengths in units of the chain, at most ``near``. On faces one
+        joint takes a few values only, so that a nearer posture may lie between them.
 
         :param bounds: (2, n) lower and upper limits.
         :param on_faces: True leaves two joints off their limits, False one.

@@ -362,8 +362,8 @@ class SelfMotionTracer:
         """
         Return the knots of each curve on which the held joint moves, or with ``is_still`` of all other curves.
 
-        A knot is a posture on a curve, with tangent and arc length. A joint counts as still if it does not move at most
-        of the knots: near a crossing the tangent turns towards the other curve.
+        A knot is a posture on a curve, with tangent and arc length. The held joint moves on a curve if it moves at more
+        than half of the knots: near a crossing the tangent turns towards the other curve.
         """
         column = segments.TANGENT + shared.plan.held
         return [

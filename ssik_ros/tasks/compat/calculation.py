@@ -197,8 +197,9 @@ def computeJacobian(
     """
     Return the Jacobian of a chain, row by row as a flat list, and the error of its tip as a list.
 
-    The Jacobian maps joint velocities to the velocity of the tip and does not depend on the target. The error is zero
-    without a target.
+    The Jacobian maps joint velocities to the velocity of the tip and does not depend on the target. Its rows are x, y,
+    z in the axes of the constraint base, then rotations about the axes of the tip, as far as constrained. The error is
+    zero without a target.
 
     :param baseObject: handle of the object at which the chain begins; -1 for the world.
     :param lastJoint: handle of the joint that carries the tip.
@@ -226,7 +227,9 @@ def computeGroupJacobian(
     """
     Return the Jacobian of a task set, row by row as a flat list, and its error as a list, at the present joint values.
 
-    The Jacobian maps joint velocities to the velocities of the tips and does not depend on the targets.
+    The Jacobian maps joint velocities to the velocities of the tips and does not depend on the targets. For each task
+    its rows are x, y, z in the axes of the constraint base, then rotations about the axes of the tip, as far as
+    constrained. If the task set avoids limits, a row for each joint near a limit follows.
 
     :raises KeyError: for an unknown environment or task set.
     """

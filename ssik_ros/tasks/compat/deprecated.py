@@ -103,14 +103,17 @@ def getConfigForTipPose(
     For each solution of the search, the windings within the intervals are tried until the callback accepts one. The
     joints do not move.
 
-    :param thresholdDist, maxTime, metric: distance of starts that are left out, time limit [s] and weights of x, y, z
-        and the angle, as for :func:`findConfig`.
+    :param jointHandles: the joints of a configuration, none of them spherical.
+    :param thresholdDist: starts whose tips are further from their targets are left out, measured by ``metric``.
+    :param maxTime: time limit [s].
+    :param metric: weights of x, y, z and the angle in this distance.
     :param validationCallback: takes a configuration and ``auxData``; returns whether the configuration is acceptable.
     :param jointOptions: not used; dependent joints follow their masters in any case.
     :param lowLimits, ranges: lower end and width of the interval of each joint; without them the joint limits, as in
         ``getAlternateConfigs``.
     :raises KeyError: for an unknown handle.
     :raises RequestError: for a wrong number, or without any joint.
+    :raises UnsupportedJoint: if the search finds a configuration that has a spherical joint.
     """
     _warn('getConfigForTipPose', 'findConfigs')
     environment = environment_of(environmentHandle)
