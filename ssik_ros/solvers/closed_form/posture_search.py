@@ -362,7 +362,11 @@ class _Run:
         return code
 
     def _approach(self, q: FloatArray) -> _Nearest:
-        """Return the end of a patient descent that begins at posture ``q`` (n,); count its steps in ``_steps``."""
+        """
+        Return the end of a patient descent from posture ``q`` (n,), which is near the pose, to the pose itself.
+
+        It takes at most MOST_PATIENT_STEPS (100) steps, which are added to ``_steps``, and may end short of the pose.
+        """
         exact = self._exact
         exact.reference[:] = q
         code = self._kernel(self._options, state.FRESH, exact, self._out)

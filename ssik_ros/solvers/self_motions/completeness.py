@@ -49,8 +49,9 @@ def choose_bound(chain: SerialChain) -> FloatArray:
     """
     Return the :class:`PointBound` with which the proof of completeness probably needs the fewest steps, as (4,) array.
 
-    The numbers are the fields: joint index, signed distance along its axis [m], length of one radian [m], bound. The
-    cost of each candidate is estimated at random postures, which are the same at each call.
+    The proof shows that no curve is missing. The numbers are the fields: joint index, signed distance along its axis
+    [m], length of one radian [m], bound. The cost of each candidate is estimated at random postures, which are the same
+    at each call.
 
     :param chain: seven joints.
     """

@@ -236,7 +236,7 @@ class SelfMotion:
         """
         Return the branch label, such as ``shoulder +, elbow -, wrist +``; empty if the class has no signs.
 
-        :raises SolverError: if the middle of the curve fails its verification, as in :meth:`__call__`.
+        :raises SolverError: if the middle of the curve misses the pose or a limit.
         """
         label = label_branch(self._pose.plan, self._solve(np.array([0.5 * self.length]))[0])
         return '' if label == NO_LABEL else str(label)
@@ -270,7 +270,7 @@ class SelfMotion:
 
         :param spacing: largest distance between neighbours [rad].
         :raises ValueError: if the spacing is not positive.
-        :raises SolverError: if a posture fails its verification, as in :meth:`__call__`.
+        :raises SolverError: if a posture misses the pose or a limit, because a singular posture is too near.
         """
         step = read_float('spacing', spacing)
         if not step > 0.0:
@@ -287,7 +287,7 @@ class SelfMotion:
 
         :param seed: (dof,) joint values [rad or m].
         :raises ValueError: if the seed does not have one finite number for each joint.
-        :raises SolverError: if the posture fails its verification, as in :meth:`__call__`.
+        :raises SolverError: if the posture misses the pose or a limit, because a singular posture is too near.
         """
         pose, wish = self._pose, np.zeros(7)
         given = read_numbers('seed', seed)
@@ -322,7 +322,7 @@ class SelfMotion:
         :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError: for other objectives.
         :raises ValueError: if ``distance`` has no posture of dof finite numbers.
-        :raises SolverError: if an evaluated posture fails its verification, as in :meth:`__call__`.
+        :raises SolverError: if an evaluated posture misses the pose or a limit, because a singular posture is too near.
         """
         pose = self._pose
         makes = pose.clearance

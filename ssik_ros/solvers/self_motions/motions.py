@@ -120,12 +120,12 @@ class SelfMotions:
 
         On each curve it is searched as by :meth:`SelfMotion.nearest`, so that a nearer posture may be missed.
 
-        Near a singular posture, the nearest posture of a curve may fail its verification. Such a curve is skipped
+        Near a singular posture, the nearest posture of a curve may miss the pose or a limit. Such a curve is skipped
         unless all curves fail.
 
         :param seed: (dof,) joint values [rad or m].
         :raises ValueError: if there are curves, and the seed does not have one finite number for each joint.
-        :raises SolverError: if the nearest posture fails its verification on every curve.
+        :raises SolverError: if the nearest posture of every curve misses the pose or a limit.
         """
         points, refusal = [], None
         for curve in self.curves:
