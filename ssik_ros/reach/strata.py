@@ -73,10 +73,12 @@ def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
     """
     Return (lower ends (n,), upper ends (n,)) of the ranges in which joints are drawn [rad or m].
 
-    A range has the limits of the joint, cut to +-WIDE. If the limits exclude this interval, the lower end is larger
-    than the upper end, and numpy refuses to draw from the range.
+    A range has the limits of the joint, cut to +-WIDE. If the limits exclude this interval, the range has the part of
+    2 WIDE next to the finite limit that is nearest to it.
     """
-    return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
+    low = np.where(chain.upper < -WIDE, chain.upper - 2.0 * WIDE, -WIDE)
+    high = np.where(chain.lower > WIDE, chain.lower + 2.0 * WIDE, WIDE)
+    return np.maximum(chain.lower, low), np.minimum(chain.upper, high)
 
 
 def _random_q(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:

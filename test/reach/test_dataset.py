@@ -1,5 +1,6 @@
 """Data sets: every sample agrees with the solver, strata hold, and bytes do not depend on the workers."""
 
+import dataclasses
 import functools
 import hashlib
 import itertools
@@ -245,3 +246,14 @@ def test_the_command_writes_a_data_set(tmp_path, capsys):
     assert main([*words, '--share', 'edge=1']) == 2
     assert "'edge'" in capsys.readouterr().err
     assert main([*words[:-2]]) == 2
+
+
+@pytest.mark.parametrize('limits', [(4.0, 5.0), (-9.0, -4.0), (4.0, np.inf)])
+def test_joints_that_cannot_be_within_half_a_turn_of_zero_are_drawn(limits):
+    chain = chain_of('irb120')
+    lower, upper = chain.lower.copy(), chain.upper.copy()
+    lower[5], upper[5] = limits
+    chain = dataclasses.replace(chain, lower=lower, upper=upper)
+    plan = DatasetPlan(chain, 'irb120', 100, shares=only('postures'))
+    samples = SampleMaker(plan).make(0)
+    assert (samples.q[:, 5] >= lower[5]).all() and (samples.q[:, 5] <= upper[5]).all()

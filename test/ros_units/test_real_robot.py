@@ -139,3 +139,13 @@ def test_without_a_receiver_no_state_is_read(running):
     running.sender.had_receiver = False
     running.real.step()
     assert not running.sender.steps
+
+
+def test_goals_are_refused_even_if_the_motion_cannot_be_stopped(running, monkeypatch):
+    def stop(here, reason=''):
+        raise SolverError('The posture to hold is unknown.')
+
+    monkeypatch.setattr(running.sender, 'stop', stop)
+    with pytest.raises(SolverError, match='to hold is unknown'):
+        running.real.refuse('Another robot description came.')
+    assert running.real.problem() == 'Another robot description came.'

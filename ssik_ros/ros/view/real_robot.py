@@ -85,11 +85,11 @@ class RunningGroup:
         A later call only replaces the reason.
 
         :param reason: a sentence for the page.
-        :raises SolverError: as :meth:`stop`, if the posture to hold is unknown; goals are not refused then.
+        :raises SolverError: as :meth:`stop`, if the posture to hold is unknown; goals are refused all the same.
         """
-        if not self._refusal:
+        moves, self._refusal = not self._refusal, reason
+        if moves:
             self._sender.stop(self._checked()[0])
-        self._refusal = reason
 
     def status(self) -> str:
         """Return the state of the last goal as text; empty before the first goal."""
