@@ -46,9 +46,9 @@ def show_session(
     :param session: the robot, its state and its surroundings, from the viewer.
     :param picture: HTML, PNG or JPEG file to write; None for a notebook or a page.
     :param port: port of the page.
-    :param playback: a path that is played; it cannot be written as a picture.
+    :param playback: a path that is played; it cannot be written as PNG or JPEG.
     :raises InvalidOption: for a file of another kind or that cannot be written, and for a port that cannot be used.
-    :raises SolverError: when viser is missing.
+    :raises SolverError: when viser is missing; PNG, JPEG and the still picture do not need it.
     """
     if picture is not None:
         return _write(session, read_path('picture', picture), playback)
@@ -62,9 +62,10 @@ def show_session(
 
 def _write(session: Session, path: Path, playback: Playback | None) -> Path:
     """
-    Write an HTML file, or a picture for any other suffix; return the path.
+    Write the session as an HTML, PNG or JPEG file, by the suffix of ``path``; return the path.
 
-    Raise InvalidOption if there is a playback and the file is not HTML.
+    Raise InvalidOption for another suffix, for a file that cannot be written, and for a playback in PNG or JPEG. Raise
+    SolverError if viser is missing for HTML.
     """
     if path.suffix.lower() in SUFFIXES:
         save_html(session, path, playback)
@@ -76,7 +77,11 @@ def _write(session: Session, path: Path, playback: Playback | None) -> Path:
 
 
 def _inline(session: Session, playback: Playback | None) -> Any:
-    """Return an interactive scene for a notebook; without viser and without a playback, a still picture."""
+    """
+    Return an interactive scene for a notebook; without viser and without a playback, a still picture.
+
+    Raise SolverError if viser is missing for a playback.
+    """
     if find_spec('viser') is None and playback is None:
         with tempfile.TemporaryDirectory() as folder:
             return ArmPicture(_write(session, Path(folder, 'arm.png'), None).read_bytes())

@@ -94,8 +94,10 @@ class ArmGeometry:
         """
         Return the default posture (dof,), which is the seed of requests that give none [rad or m].
 
-        Each joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. A
-        joint that lacks a limit has 0 instead, or the limit that it has if 0 is outside.
+        Each joint has its value in the SRDF's posture ``ready``, else in ``home``, clamped to its limits. Without such
+        a value it has the middle of its limits. An angle is moved by whole turns to between -pi and pi if the limits
+        permit. A joint that lacks a limit has 0 instead, or the limit that it has if 0 is outside. Ball joints have the
+        identity.
         """
         return self._seed.copy()
 
@@ -142,11 +144,12 @@ class ArmGeometry:
 
     def jacobian(self, q: ArrayLike) -> FloatArray:
         """
-        Return the Jacobian (6, dof) of the end effector: linear, then angular velocity in base axes per joint velocity.
+        Return the Jacobian (6, nv) of the end effector: linear, then angular velocity in base axes per joint velocity.
 
-        A ball or floating joint has one column for each of its velocity variables.
+        The number nv of columns is ``dof``, less one for each ball or floating joint: its quaternion has four numbers,
+        but three rates.
 
-        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k, 6, dof).
+        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k, 6, nv).
         :raises ValueError: when the size is another or a value is not finite.
         """
         rows = self._rows('jacobian', q)
@@ -177,7 +180,9 @@ class ArmGeometry:
         """
         Return the arm among objects, for ``solve(..., scene=)``, :meth:`in_collision` and ``plan(..., scene=)``.
 
-        Each object is a pair (size, where), in a list or by name. ``where`` is a position or a pose in the base frame.
+        Boxes, spheres and meshes are each a list of objects, or a mapping from names to objects. An object is a pair
+        (size, where), in which ``where`` is a position or a pose in the base frame. It may also be a mapping with
+        ``size`` and either ``pose`` or arguments of :func:`ssik_ros.pose`.
 
         :param boxes: (edges x y z, where) of each [m].
         :param spheres: (radius, where) of each [m].
@@ -186,7 +191,8 @@ class ArmGeometry:
         :raises ModelError: when the robot has no collision shapes, and for an invalid object.
         :raises FileNotFoundError: if the file of a mesh does not exist.
         :raises SolverError: when coal, the collision library, is missing.
-        :raises TypeError: for an object that is not such a pair, or has unknown keys.
+        :raises TypeError: for an object of another form, and for unknown keys.
+        :raises ValueError: for a malformed pose, and for a file that is not a mesh.
         """
         from ssik_ros.manipulator.arm_scene import ArmScene
 

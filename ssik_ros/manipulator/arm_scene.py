@@ -61,7 +61,8 @@ class ArmScene:
         :raises ModelError: when the robot has no collision shapes, and for an invalid object.
         :raises FileNotFoundError: if the file of a mesh does not exist.
         :raises SolverError: when coal, the collision library, is missing.
-        :raises TypeError: for an object that is not such a pair, or has unknown keys.
+        :raises TypeError: for an object that is neither such a pair nor a mapping with ``size``, and for unknown keys.
+        :raises ValueError: for a malformed pose, and for a file that is not a mesh.
         """
         check_kind('robot', robot, RobotModel)
         check_kind('group', group, JointGroup)
@@ -89,7 +90,10 @@ class ArmScene:
 
     def colliding_pair(self, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return the names of the first two bodies that collide, or None if no bodies do.
+        Return the names of two bodies that collide, or None if no bodies do.
+
+        The bodies are links and objects. If several pairs collide, the first one in the order of the shapes is
+        returned: links, then objects.
 
         :param q: (n,) joint vector [rad or m].
         :raises ValueError: when the size is another or a value is not finite.
@@ -117,8 +121,10 @@ def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
     """
     Yield world objects of one kind, with names.
 
+    Raise InvalidOption if ``items`` is not iterable; errors of :func:`_parts` and of a shape pass through.
+
     :param noun: beginning of the name of an object without a name, such as ``box`` for ``box 1``.
-    :param items: (size, where) or a mapping for each object, in a list or by name.
+    :param items: objects as :func:`_parts` takes them, in a list or by name.
     :param kind: box, sphere or mesh.
     """
     if not isinstance(items, Iterable) or isinstance(items, str):
@@ -131,11 +137,13 @@ def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
 
 def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
     """
-    Return the size and the pose (4, 4) of one object; raise InvalidOption for another form.
+    Return the size and the pose (4, 4) of one object.
 
-    :param item: a pair (size, where), or a mapping with ``size`` and ``pose``, or with arguments of
+    :param item: a pair (size, where), or a mapping with ``size`` and either ``pose`` or arguments of
         :func:`ssik_ros.pose`.
     :param name: name of the object, for messages.
+    :raises InvalidOption: for another form.
+    :raises ValueError: for numbers that do not form a position or a pose.
     """
     if isinstance(item, Mapping) and 'size' in item:
         where = {str(key): value for key, value in item.items() if key != 'size'}

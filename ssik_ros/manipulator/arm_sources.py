@@ -42,7 +42,7 @@ class ArmSources(ArmTasks):
         :param kinbody_or_robot: the arm's axes, or the robot.
         :param group: with a robot, the group of the arm, which must have one tip; None with axes.
         :param policy: tolerances that :meth:`solve` uses when it gets none.
-        :raises ValueError: when the group has several tips or none.
+        :raises ValueError: when the group has several tips or none, or if the axes form no valid robot.
         :raises TypeError: when the arguments are something else.
         """
         if not isinstance(policy, TolerancePolicy):
@@ -127,7 +127,8 @@ class ArmSources(ArmTasks):
         :param limits: (n, 2), or a pair or None for each joint; None means no limits [rad or m].
         :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
         :param policy: tolerances.
-        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and unknown types.
+        :raises ValueError: for wrong shapes, numbers that are not finite, lengths above 1e12 m, axes without direction,
+            unknown types and invalid limits.
         """
         return cls(KinBody.from_axes(H, P, limits, joint_types=joint_types), policy=policy)
 
@@ -180,8 +181,8 @@ class ArmSources(ArmTasks):
         :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one; None means revolute ones.
         :param theta: (n,) angles about the joint axes [rad]; None means zeros.
         :param policy: tolerances.
-        :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
-            nor 1.
+        :raises ValueError: for lists of different length, numbers that are not finite, and lengths above 1e12 m. Also
+            for a sigma that is neither 0 nor 1, and for invalid limits.
         """
         return cls(KinBody.from_dh(alpha, a, d, limits, sigma=sigma, theta=theta), policy=policy)
 

@@ -71,7 +71,9 @@ class ArmTasks(ArmGeometry):
             else the page. The page lives as long as the program or until its ``close()``.
         :raises SolverError: when viser is missing for a page or an HTML file; ``pip install 'ssik_ros[view]'``
             brings it.
-        :raises InvalidOption: for a picture of another kind.
+        :raises InvalidOption: for a picture of another kind or that cannot be written, for a port that cannot be used,
+            and for several joint vectors.
+        :raises DimensionMismatch: for another number of joint values, or one that is not finite.
         """
         from ssik_ros.manipulator.arm_display import show_session
 
@@ -90,6 +92,8 @@ class ArmTasks(ArmGeometry):
         :param scene: the objects; None means an empty scene.
         :param locked: values of further variables of the robot, by name.
         :raises InvalidOption: for several postures.
+        :raises DimensionMismatch: for another number of joint values, or one that is not finite.
+        :raises ValueError: for a name in ``locked`` that the robot does not have.
         """
         from ssik_ros.view.sessions.session import Session
 

@@ -111,9 +111,10 @@ class ClosedFormSolve(PreparedSolve):
         """
         Return the solutions as rows, best first, by the fast path; None if the caller has to call :meth:`solve`.
 
-        Return None if the settings need filters, or if the pose is singular or not quite rigid. Return None also for no
-        branch with ``allow_refinement``, and for an arm whose held joint is sampled over its whole range. Arguments,
-        columns and errors are as for :meth:`PreparedSolve.find`.
+        Return None if the settings need filters, or if the pose is not quite rigid. Return None for an arm without a
+        held joint at a nearly singular pose, and for an arm whose held joint is sampled over its whole range. Return
+        None also for no branch with ``allow_refinement``. Arguments, columns and errors are as for
+        :meth:`PreparedSolve.find`.
         """
         rows = None
         if self._plain is not None:
@@ -141,8 +142,9 @@ class ClosedFormSolve(PreparedSolve):
         """
         Return the solutions of many poses; a pose that is not a rigid transform is marked as refused.
 
-        If the settings need no filters, each kernel call solves a chunk of poses; otherwise the poses are solved one by
-        one. Arguments are as for :meth:`PreparedSolve.solve_batch`.
+        If the settings need no filters and no rescue, each kernel call solves a chunk of poses. Poses that are not
+        quite rigid, or that samples of a held joint did not reach, are then solved again one by one. With filters or a
+        rescue, all poses are solved one by one. Arguments are as for :meth:`PreparedSolve.solve_batch`.
         """
         settings, arm = self.settings, self._form.arm
         if not settings.is_plain or settings.allow_refinement:
@@ -183,6 +185,7 @@ class _Request:
         Return the solutions, and the numbers of candidates that each filter dropped.
 
         :raises InvalidTarget: if the target is not a rigid transform.
+        :raises InvalidOption: for ``enumerate_windings`` with ``respect_limits`` False.
         """
         settings, branches = self._settings, self._branches()
         if settings.is_plain and (len(branches.q) or not settings.allow_refinement):
@@ -247,7 +250,7 @@ class _Request:
         Return the branches that pass all filters as candidates, with the number that each filter dropped.
 
         If no branch is found and ``allow_refinement`` is set, solutions come from the rescue, see
-        :mod:`ssik_ros.solvers.closed_form.rescue`.
+        :mod:`ssik_ros.solvers.closed_form.rescue`. A pose that is proved too far away is not rescued.
         """
         settings = self._settings
         rows = np.hstack([branches.q, branches.errors])
@@ -325,7 +328,8 @@ class _Request:
         """
         Return the request with the first joint held at all values at which the elbow can have an arm angle.
 
-        Raise InvalidOption for an arm without an arm angle, or if ``hold`` is set, too.
+        Raise InvalidOption for an arm without an arm angle, or if ``hold`` is set, too. Raise InvalidTarget for a
+        target that is not a rigid transform.
 
         :param angle: the arm angle [rad].
         """
@@ -355,8 +359,9 @@ class _Request:
 
     def _at_hold(self, rows: FloatArray) -> FloatArray:
         """
-        Return the rows whose held joints have their values modulo 2 pi, with these joints set to exactly these values.
+        Return the rows whose held joints have their values within 1e-9, with these joints set to exactly these values.
 
+        Angles are compared modulo 2 pi.
         A row that then misses the pose is dropped. With ``respect_limits`` True, all rows are dropped if a held value
         is outside the limits.
 
@@ -382,7 +387,7 @@ class _Request:
         """
         Return the rows whose joints are all within the seed tolerance of the seed; all rows without a tolerance.
 
-        Joints without limits, or all joints if limits are ignored, are compared modulo 2 pi.
+        Angles without limits, or all angles if limits are ignored, are compared modulo 2 pi.
         """
         settings = self._settings
         if settings.seed_tolerance is None or not len(rows):
@@ -434,6 +439,7 @@ class _Request:
         """
         Return the lower and upper limits (n,) for windings: the chain's limits, narrowed by the seed tolerance.
 
+        Joints without limits are not narrowed.
         A held joint has its value as both limits.
         """
         settings = self._settings

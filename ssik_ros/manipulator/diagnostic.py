@@ -62,13 +62,18 @@ class Diagnostic:
         """
         Return one or more sentences: the outcome of the solve, then its warnings.
 
-        The outcome gives the number of solutions, or the cause if the solve found no solution.
+        The outcome gives the number of solutions. Without solutions it is ``detail``, or if this is empty the reason
+        for it.
         """
         parts = [self._outcome(), *self.warnings]
         return ' '.join(parts)
 
     def _outcome(self) -> str:
-        """Return one sentence that says how many solutions were found by which solver, or why none was found."""
+        """
+        Return sentences that say how many solutions were found by which solver, or why none is returned.
+
+        Without solutions this is ``detail``, unless it is empty.
+        """
         by = f'by {self.solver_name} (tier {self.solver_tier}: {self.dispatch_reason})'
         if self.final_count:
             capped = self.dropped_by_max_solutions
@@ -100,7 +105,11 @@ class Diagnostic:
         return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
 
     def _filters(self) -> str:
-        """Return a sentence with the number of candidates and how many each filter dropped."""
+        """
+        Return a phrase with the number of candidates, and how many the limits, holds and the seed tolerance dropped.
+
+        Filters that dropped no candidate are left out.
+        """
         dropped = (
             (self.dropped_by_limits, 'outside the joint limits'),
             (self.dropped_by_hold, 'at other values of held joints'),

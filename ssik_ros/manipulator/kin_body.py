@@ -73,10 +73,10 @@ class KinBody:
 
     def __post_init__(self) -> None:
         """
-        Check the types of the fields, and make arrays read-only.
+        Check the types of ``joints`` and ``home``, and make their arrays read-only.
 
         :raises ModelError: without joints, and for ``joints`` that are neither a tuple nor a list.
-        :raises TypeError: for another field or a joint of a wrong type.
+        :raises TypeError: for a joint or ``home`` of a wrong type.
         """
         if not isinstance(self.joints, tuple | list) or not self.joints:
             raise ModelError('An arm needs a tuple of joints.')
@@ -161,7 +161,8 @@ class KinBody:
         :param limits: (n, 2), or for each joint a pair or None; None means no limits [rad or m].
         :param joint_types: (n,) each ``revolute``, ``continuous`` (which has no limits) or ``prismatic``; None means
             revolute ones.
-        :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and unknown types.
+        :raises ValueError: for wrong shapes, numbers that are not finite, lengths above 1e12 m, axes without direction,
+            unknown types and invalid limits.
         """
         axes = _numbers(H, 'H', (None, 3))
         offsets = _lengths(P, 'P', (len(axes) + 1, 3))
@@ -233,8 +234,8 @@ class KinBody:
         :param limits: (n, 2), or for each joint a pair or None; None means no limits [rad or m].
         :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one; None means revolute ones.
         :param theta: (n,) angles about the joint axes, of revolute joints at zero [rad]; None means zeros.
-        :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0
-            nor 1.
+        :raises ValueError: for lists of different length, numbers that are not finite, and lengths above 1e12 m. Also
+            for a sigma that is neither 0 nor 1, and for invalid limits.
         """
         twists = _numbers(alpha, 'alpha', (None,))
         lengths = _lengths(a, 'a', twists.shape)
@@ -313,7 +314,11 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
 
 
 def _lengths(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return lengths as an array of ``shape`` [m]; raise ModelError for a length above 1e12 m or not finite."""
+    """
+    Return lengths as an array of ``shape`` [m]; raise ModelError for a length above 1e12 m or not finite.
+
+    Raise DimensionMismatch for another shape. Errors call the lengths ``name``.
+    """
     array, longest = _numbers(values, name, shape), DEFAULT_TOLERANCES.largest_length
     if (np.abs(array) > longest).any():
         raise ModelError(
@@ -339,6 +344,8 @@ def _joints(
 ) -> tuple[KinBodyJoint, ...]:
     """
     Return the joints, named ``joint1``, ``joint2`` and so on; raise ModelError for an axis of length zero.
+
+    Errors of :func:`_pairs` for limits and of :func:`_types` for types pass through.
 
     :param axes: (n, 3) directions of any length.
     :param points: (n, 3) a point on each axis [m].

@@ -159,7 +159,7 @@ class Manipulator(ArmSources):
         :param T_target: pose of the end effector in the base: (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, (xyz,
             rotation), pin.SE3 or a geometry_msgs Pose, see :func:`ssik_ros.pose`.
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
-        :param max_solutions: most solutions that are returned, the best ones; None means all.
+        :param max_solutions: most solutions that are returned, the best ones; None means all, or one of a search.
         :param q_seed: (dof,) reference of the order, and first start of iterative solvers; None means :attr:`neutral`.
         :param respect_limits: True drops solutions that no winding brings inside the limits. ``'wrap'`` moves joints by
             whole turns into their limits if it can, and drops nothing. False ignores limits and returns angles in (-pi,
@@ -174,18 +174,19 @@ class Manipulator(ArmSources):
         :param hold: values of joints that are held, by name or index [rad or m].
         :param arm_angle: angle of the elbow about the line from shoulder to wrist, for arms with two spherical joints
             [rad], see :mod:`ssik_ros.solvers.closed_form.arm_angle`.
-        :param redundancy_samples: values of the sampled joint of seven, spread over its limits.
+        :param redundancy_samples: number of values of the sampled joint of seven, spread over its limits.
         :param method: name of a solver, see ``ssik solvers``.
-        :param timeout: wall-clock budget of an iterative solver [s]; a closed form needs no time worth limiting.
+        :param timeout: wall-clock budget of an iterative solver [s]; a closed form ignores it.
         :param scene: objects from :meth:`scene` that solutions must not collide with; None means no objects.
         :param cost: function that returns a number for a joint vector (dof,); solutions are sorted by it, the least
             first. None means the order by distance from the seed.
         :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; or ``seed`` or ``q0``, which
-            are other names of ``q_seed``.
+            are other names of ``q_seed``. A whole number as ``seed`` is the seed of random numbers.
         :returns: the solutions; an empty list if none was found, whose ``reason`` says why. ``cause`` is UNREACHABLE
             only if it is proved that the pose has no solution.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
         :raises TypeError: for unknown arguments and arguments of a wrong type.
+        :raises UnknownSolver: for a ``method`` that does not exist.
         """
         if explain is not True and explain is not False:
             raise InvalidOption(f'explain must be True or False, not {shown(explain)}.')

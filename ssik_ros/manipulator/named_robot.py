@@ -35,8 +35,8 @@ class NamedRobot:
         """
         Return the SRDF groups that are probably arms.
 
-        If kinematics.yaml names some of several groups, only these are kept. Groups that move joints of a hand are left
-        out, if others remain.
+        If kinematics.yaml names some of several groups, only these are kept. Groups without moving joints, and groups
+        that move joints of a hand, are left out if others remain.
 
         :param with_one_tip: True leaves out groups with several tips.
         :raises ConfigError, UnknownSolver: as :func:`~ssik_ros.solvers.kinematics_yaml.read_kinematics_yaml`.
@@ -54,7 +54,8 @@ class NamedRobot:
         """
         Return the group of the robot's only arm.
 
-        :raises InvalidOption: unless exactly one group is likely to be an arm.
+        :raises InvalidOption: for a robot without ``base`` and ``tip``, unless exactly one group with one tip is likely
+            to be an arm.
         :raises ConfigError, UnknownSolver: as :meth:`likely_groups`.
         :raises ModelError: if ``base`` and ``tip`` are not the ends of a chain of the robot.
         """
@@ -78,7 +79,8 @@ def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
     """
     Return the ``groups`` that move joints and move no joint of a hand.
 
-    A hand is the group of an end effector, or a group attached to the last joint of an arm that has more joints.
+    A hand is the group of an end effector. It is also a group whose first joint follows the last joint of a chain of at
+    least three joints, if that chain has more joints than the group.
     """
     hands = {effector.group for effector in robot.end_effectors}
     lasts = {

@@ -151,7 +151,8 @@ class NewtonFamily:
 
         :param target: (4, 4) pose of the end effector in the base, of float64.
         :param q0: (n,) first start; None means the default start.
-        :raises RequestError: for a target or a start of another form.
+        :raises RequestError: for a target or a start of another form, and for a target that is not rigid.
+        :raises InvalidLimits: if further starts cannot be drawn, because a sliding joint lacks a limit.
         """
         single, pool = solver.single, solver.single.idle
         start: Any = q0
@@ -196,7 +197,8 @@ class NewtonFamily:
         :param q0: (n,) first start; None means the default start.
         :param timeout_ns: budget [ns]; 0 sets no limit.
         :param validate: called with a candidate (n,); False rejects it. None accepts every candidate.
-        :raises RequestError: for a start of another form.
+        :raises RequestError: for a start of another form, and for a target that is not rigid.
+        :raises InvalidLimits: if further starts cannot be drawn, because a sliding joint lacks a limit.
         """
         request = SolveRequest(target, validate=validate)
         arrays, out = solver.borrow(), np.empty((2, solver.width))
@@ -229,7 +231,7 @@ class NewtonFamily:
         Return the result of a search without a solution, with a copy of its best state ``q``.
 
         Raise InvalidTarget or RequestError if target or start is malformed. Raise InvalidLimits if starts cannot be
-        drawn for a joint without limits.
+        drawn, because a sliding joint lacks a limit.
 
         :param report: code, iterations, searches, residual, position error [m] and rotation error [rad] of the search.
         :param arrays: arrays of the search.
@@ -583,7 +585,8 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
     """
     Return the rows of the pose error from a mask or from ``rows``; all six with weight 1 if both are None.
 
-    Raise InvalidOption if both are given, and for a wrong mask; DimensionMismatch for its shape. The weights of rows are square roots of the weights in a mask.
+    The weights of rows are square roots of the weights in a mask. Raise InvalidOption if both are given, and for wrong
+    values. Raise DimensionMismatch for a mask of another shape.
 
     :param mask: (6,) weights that are finite, not negative and not all zero.
     """
@@ -613,6 +616,7 @@ def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
 
     :param Tep: pose or poses in any form.
     :param normalize: True replaces each rotation by the nearest orthonormal one; False leaves poses as they are.
+    :raises TypeError, ValueError: for values that do not form poses.
     :raises InvalidTarget: with ``normalize``, for values that are not finite and mirrored rotations.
     """
     poses = read_pose_or_poses(getattr(Tep, 'A', Tep), 'Tep')

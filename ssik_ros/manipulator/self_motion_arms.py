@@ -125,7 +125,7 @@ class SelfMotionArm:
         Return a function that maps a joint vector to the least distance between two bodies [m].
 
         Only pairs of bodies count whose relative pose the arm changes. Joints outside the arm have default positions.
-        Raise InvalidOption for a robot without collision geometry.
+        Raise InvalidOption for a robot without collision geometry, and ModelError for an invalid object.
 
         :param obstacles: objects in the root frame of the robot, which count as bodies.
         """
@@ -184,7 +184,7 @@ def read_axis(free_axis: str | ArrayLike | None) -> tuple[float, float, float] |
     Return a free axis of the tool as a unit vector, a tuple of three floats; None for a fixed tool.
 
     :param free_axis: ``x``, ``y``, ``z``, or three numbers, in the tip's frame; None if the tool may not spin.
-    :raises TypeError: when it is something else.
+    :raises TypeError: when it is something else, and for numbers that are not finite or a vector shorter than 1e-6.
     """
     if free_axis is None:
         return None

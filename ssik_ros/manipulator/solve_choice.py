@@ -127,6 +127,7 @@ class SolveChoice:
         :param method: name of a solver; None for the choice of this arm.
         :param options: keywords of ``Manipulator.solve`` and parameters of the solver, by name.
         :raises ValueError, TypeError: for wrong options.
+        :raises UnknownSolver: for a ``method`` that does not exist.
         """
         names, values = tuple(options), tuple(options.values())
         last_method, last_names, last_values, kept = self._last
@@ -152,10 +153,14 @@ class SolveChoice:
         """
         Check the options and return a new prepared solve.
 
-        The closed form is used if it is named, or if no method is named and the options do not require a search.
+        The closed form is used if it is named. It is also used if the arm has one, no method is named, and the options
+        do not require a search.
 
         :param method: name of a solver; None lets the arm choose.
         :param options: settings of the solve and parameters of the solver, by name.
+        :raises ValueError, TypeError: for wrong options.
+        :raises TopologyMismatch: if the closed form is named, and the arm has none.
+        :raises UnknownSolver: for a ``method`` that does not exist.
         """
         given = {name: value for name, value in options.items() if name in NAMES}
         parameters = {name: value for name, value in options.items() if name not in NAMES}
@@ -187,6 +192,8 @@ class SolveChoice:
 
         :param parameters: values by name or alias.
         :raises InvalidOption: for a name that is neither a keyword of ``solve`` nor a parameter of the solver.
+        :raises InvalidParameter: for a value that the parameter does not allow.
+        :raises UnknownSolver: for a ``method`` that does not exist, if there are parameters.
         """
         if not parameters:
             return {}
