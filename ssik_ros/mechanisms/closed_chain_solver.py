@@ -141,7 +141,7 @@ class ClosedChainSolver(SearchSolver):
         """
         Sort rows of solutions in place by the distance of the group's joints to the seed ``reference``.
 
-        Joints without limits are compared modulo 2 pi.
+        Joints without a lower limit are compared modulo 2 pi.
         """
         difference = solutions[:, : self.problem.group_size] - reference[: self.problem.group_size]
         endless = np.isinf(self.group.lower)
@@ -164,7 +164,8 @@ class _LoopFailures(SearchFailures):
         """
         Return status and cause of a failed search; Cause.LOOP if all tips were reached, but with open loops.
 
-        The other codes are explained by :meth:`SearchFailures.explain`, which gets the same arguments.
+        All other failures are explained by :meth:`SearchFailures.explain`, which gets the same arguments. So are open
+        loops if the request refused a solution.
 
         :param code: code of :meth:`ClosedChainSolver.run`.
         :param counters: counters of the search.
@@ -304,7 +305,8 @@ class _ClosedChainSearch:
         Return the full state (nq,) at the start of a search.
 
         Without a generator it is the seed, otherwise random values within the limits. Angles are drawn from at most -pi
-        to pi. Quaternions, translations without limits, and passive joints keep their values.
+        to pi. Quaternions, translations that lack a limit, and passive joints keep their values. So do angles whose
+        limits exclude all values from -pi to pi.
 
         :param generator: generator of random numbers, or None.
         """

@@ -73,9 +73,10 @@ class FreeFrame(Frame):
 
     def set_dof(self, *dof: DOF) -> None:
         """
-        Choose the free degrees of freedom, and reset all their numbers.
+        Choose the free degrees of freedom, and reset the numbers of all six.
 
-        Values, targets and rest poses become 0, limits infinite, and nothing is locked.
+        Values, targets and rest poses become 0, limits infinite, nothing is locked, and no degree of freedom of this
+        frame follows a leader. Weights stay, and so do ``target_set`` and ``rest_pose_set``.
 
         :param dof: in the order X, Y, Z, EX, EY, EZ, each at most once.
         :raises InvalidOption: if they are unknown, repeated or in another order.
@@ -318,9 +319,10 @@ class FreeFrame(Frame):
 
         :param values: as many limits as there are free degrees of freedom [m or rad].
         :raises DimensionMismatch: for another number of limits.
-        :raises InvalidLimits: when a limit is above the upper limit.
-        :raises InvalidTarget: for NaN.
-        :raises InvalidOption: when an angle of a ball joint gets a finite limit.
+        :raises InvalidLimits: when a limit is above the upper limit, or inf; the limits before it are set.
+        :raises InvalidTarget: for NaN; the limits before it are set.
+        :raises InvalidOption: when a limit is not a number, or an angle of a ball joint gets a finite limit; the limits
+            before it are set.
         """
         self._for_each(self.set_min_limit, values)
 
@@ -330,9 +332,10 @@ class FreeFrame(Frame):
 
         :param values: as many limits as there are free degrees of freedom [m or rad].
         :raises DimensionMismatch: for another number of limits.
-        :raises InvalidLimits: when a limit is below the lower limit.
-        :raises InvalidTarget: for NaN.
-        :raises InvalidOption: when an angle of a ball joint gets a finite limit.
+        :raises InvalidLimits: when a limit is below the lower limit, or -inf; the limits before it are set.
+        :raises InvalidTarget: for NaN; the limits before it are set.
+        :raises InvalidOption: when a limit is not a number, or an angle of a ball joint gets a finite limit; the limits
+            before it are set.
         """
         self._for_each(self.set_max_limit, values)
 

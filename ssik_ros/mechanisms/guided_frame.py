@@ -148,7 +148,7 @@ class GuidedFrame(FreeFrame):
         """
         Lock degrees of freedom at their present values; the three angles of a ball joint are locked together.
 
-        Raise InvalidOption if one of them is not free.
+        Raise InvalidOption if one of them is not free; nothing is locked then.
         """
         self._lock(dof, True)
 
@@ -156,7 +156,7 @@ class GuidedFrame(FreeFrame):
         """
         Unlock degrees of freedom; the three angles of a ball joint are unlocked together.
 
-        Raise InvalidOption if one of them is not free.
+        Raise InvalidOption if one of them is not free; nothing is unlocked then.
         """
         self._lock(dof, False)
 
@@ -186,7 +186,7 @@ class GuidedFrame(FreeFrame):
 
         :param values: as many as there are free degrees of freedom, none of them negative.
         :raises DimensionMismatch: for another number of values.
-        :raises InvalidOption: for a weight that is negative or not finite.
+        :raises InvalidOption: for a weight that is negative or not finite; the weights before it are set.
         """
         self._for_each(
             lambda dof, value: self._write(layout.REST_WEIGHT + dof, self._check_weight(value)),

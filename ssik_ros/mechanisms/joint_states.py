@@ -77,7 +77,9 @@ class JointVariables:
         Set the positions of all joints, clamped to their limits; mimic joints are computed from their leaders.
 
         :param positions: (nq,) finite numbers; the entries of mimic joints are not read.
-        :returns: by name, the distance by which a variable was clamped into its limits [rad or m].
+        :returns: by name, the distance by which a variable was clamped into its limits [rad or m]; variables that were
+            not clamped are left out.
+        :raises InvalidTarget: for a number that is not finite, and a zero quaternion; the joints before it are set.
         """
         moved = {}
         for place, joint, dof in self.scalars:
@@ -105,8 +107,8 @@ class JointVariables:
         :param given: positions by variable name; all four numbers of an orientation.
         :raises JointNotFound: for a name that the robot does not have.
         :raises InvalidOption: for values that are not numbers.
-        :raises InvalidTarget: for numbers that are not finite, an incomplete orientation, and a mimic joint with
-            multiplier 0.
+        :raises InvalidTarget: for numbers that are not finite, an incomplete or zero orientation, and a mimic joint
+            with multiplier 0 whose leader is not given.
         """
         positions, places = self.read(), []
         for name, value in given.items():

@@ -131,8 +131,8 @@ class UrdfRobot:
         :returns: the variables whose position is outside the limits; they are set to the limit.
         :raises JointNotFound: for unknown names, unless they are skipped.
         :raises InvalidOption: for names that are not texts, and positions that are not numbers.
-        :raises InvalidTarget: for positions that are not finite, an incomplete orientation, and a mimic joint with
-            multiplier 0.
+        :raises InvalidTarget: for positions that are not finite, an incomplete or zero orientation, and a mimic joint
+            with multiplier 0 whose leader is not named.
         :raises DimensionMismatch: for different numbers of names and positions, or a name that comes twice.
         """
         given = name_positions(names, positions)
@@ -163,8 +163,8 @@ class UrdfRobot:
         :param steps: number of equal steps to the given positions, each solved from the state before. Several steps
             keep long motions in the same assembly mode.
         :raises JointNotFound: for unknown names.
-        :raises InvalidTarget: for positions that are not finite, an incomplete orientation, and a mimic joint with
-            multiplier 0.
+        :raises InvalidTarget: for positions that are not finite, an incomplete or zero orientation, and a mimic joint
+            with multiplier 0 whose leader is not named.
         :raises DimensionMismatch: for another number of positions than of :attr:`active_joints`.
         :raises InvalidOption: for ``steps`` outside 1 to 1,000,000.
         """

@@ -131,9 +131,10 @@ class WorkerSolver(OptionAttributes):
 
     def update_frame_state(self, *joints: Joint) -> None:
         """
-        Copy poses, limits, targets, rest poses and flags of joints, not their values, into a running solve.
+        Copy poses, limits, targets, rest poses, weights and flags of joints, not their values, for a running solve.
 
-        Nothing is copied before the first solve, and if the structure of the mechanism has changed.
+        The solve uses them in its next run. Nothing is copied before the first solve, and if the structure of the
+        mechanism has changed.
 
         :param joints: the joints that changed; no argument means all.
         :raises InvalidOption: for an object that is not a joint.
