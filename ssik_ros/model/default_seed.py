@@ -28,10 +28,11 @@ def default_state(robot: RobotModel) -> FloatArray:
     """
     Return the full state (nq,) that is assumed while no joint values are known [rad or m].
 
-    A joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. If the
-    limits allow, the middle is moved by whole turns to between -pi and pi. A joint that lacks a limit has 0
-    instead, or the limit that it has if 0 is outside. Joints with several variables have MoveIt's default position, see
-    :meth:`RobotModel.default_positions`.
+    A joint has its value in an SRDF posture ``ready`` of any group, else in ``home``, clamped to its limits. Without
+    such a value it has the middle of its limits. If the limits allow, the middle of an angle is moved by whole turns to
+    between -pi and pi. A joint that lacks a limit has 0 instead, or the limit that it has if 0 is outside. Joints with
+    several variables have MoveIt's default position, see :meth:`RobotModel.default_positions`. Mimic joints follow
+    their leaders.
 
     :param robot: the robot.
     """

@@ -624,7 +624,7 @@ def _package_around(name: str, start: Path) -> Path | None:
     Return the folder of package ``name`` near a folder; None if it is not there.
 
     Searched are the folder, its parents, and their direct children: in a clone that was never built, packages are next
-    to each other.
+    to each other. A package is a folder that has its name and holds a ``package.xml``.
 
     :param start: the folder to start from.
     """

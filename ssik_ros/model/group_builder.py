@@ -54,7 +54,7 @@ class GroupBuilder:
         A link adds the joint above it, a chain all its joints, a subgroup the joints of that group. Unknown joints,
         links and subgroups are ignored.
 
-        :param group: the group element.
+        :param group: the group element; the links of its chains must exist.
         :param of_groups: joints of earlier groups, by the name of the group; subgroups are looked up there.
         """
         joints = {name for name in group.joints if name in self.joint_order}
@@ -93,8 +93,8 @@ class GroupBuilder:
         The chain may go up from the base to a common link and down again to the tip. As in MoveIt, the joint above the
         common link then belongs to the chain; if the common link is the root, the root link does.
 
-        :param base: first link.
-        :param tip: last link.
+        :param base: first link; it must exist.
+        :param tip: last link; it must exist.
         """
         up_from_tip = self.joints_above(tip, stop=base)
         names = [joint.name for joint in up_from_tip]
@@ -253,7 +253,8 @@ class GroupBuilder:
         """
         Return a group without tips on end effectors: the link that an end effector is mounted on replaces them.
 
-        A chain is returned unchanged.
+        A chain is returned unchanged. So is a group that does not contain the link on which the end effector is
+        mounted.
 
         :param group: the group.
         :param links: the links of each end effector's group, by the name of that group.

@@ -113,8 +113,8 @@ def compute_limits(
     Return the effective limits by variable name, and a list of warnings.
 
     They are the limits of the URDF, replaced by the entries. Leaders are then narrowed so that mimic joints stay within
-    limits, and mimic joints get the range that follows. A joint with several variables has MoveIt's variable names
-    (``base/x``).
+    limits, if this leaves a range. Mimic joints get the range that follows. A joint with several variables has MoveIt's
+    variable names (``base/x``); entries for it are not used.
 
     :param urdf: a checked description.
     :param entries: entries of a joint_limits.yaml by joint.
@@ -205,7 +205,12 @@ def _looks_like_entries(document: Mapping[str, Any]) -> bool:
 
 
 def _replace(limits: JointLimits, entry: object) -> list[str]:
-    """Replace limits in place by an entry of a joint_limits.yaml; return its faults as parts of a sentence."""
+    """
+    Replace limits in place by an entry of a joint_limits.yaml; return its faults as parts of a sentence.
+
+    An entry that is not a mapping, and a value with a fault, leave the present limit as it is. A limit that is wider
+    than the present one counts, but is a fault, too.
+    """
     if not isinstance(entry, Mapping):
         return [f'{entry!r} is not a mapping and is not used']
     faults: list[str] = []
@@ -238,7 +243,8 @@ def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: li
     """
     Change position limits in place by an entry, even if has_position_limits is false, as MoveIt does.
 
-    Append the faults of the entry to ``faults``.
+    Append the faults of the entry to ``faults``. The limits stay if the lower limit of the entry is above its upper
+    limit.
     """
     model = f'[{limits.lower:.6g}, {limits.upper:.6g}]'
     if 'min_position' not in entry and 'max_position' not in entry:
@@ -288,7 +294,8 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
     Narrow the limits of a leader in place, so that a mimic joint stays within limits; return warnings.
 
     Velocity and acceleration limits are narrowed too. If no range would be left, the leader keeps all its limits, with
-    a warning.
+    a warning. With a multiplier of 0 the leader keeps its limits; a warning follows only if the offset is outside the
+    limits of the mimic joint.
 
     :param name: the mimic joint.
     :param follower: its rule.

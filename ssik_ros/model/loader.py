@@ -165,6 +165,8 @@ def _read_limits(
 
     :param source: a path, or the content itself; None gives the content None.
     :raises InvalidOption: if it is something else.
+    :raises DescriptionNotFound: if the path is not a file.
+    :raises ConfigError: if the file cannot be read or is not YAML.
     """
     if source is None or isinstance(source, Mapping):
         return source, 'joint_limits'

@@ -45,7 +45,7 @@ def find_sections(content: Any, prefix: str, source: str) -> list[Mapping[str, A
     The prefix may be at the root, or below ``ros__parameters`` of any node. Keys at the root that are neither the
     prefix nor a node are returned as one more mapping. Parameters for all nodes (``/**``) come first.
 
-    :param content: the content of a file.
+    :param content: the content of a file; None gives an empty list.
     :param prefix: name of the key above the wanted parameters.
     :param source: the file, for messages.
     :raises ConfigError: when the content is not a mapping.

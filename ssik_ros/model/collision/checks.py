@@ -106,7 +106,8 @@ class CollisionChecker:
         Return the names of two links that collide, the first such pair in the order of the tree; None if no links do.
 
         :param positions: (nq,) full state.
-        :raises RequestError: for a state of another size, or one that is not finite.
+        :raises RequestError: for a state of another size, or one that is not finite. Without a pair to check, the state
+            is not read.
         """
         return self._scene.colliding_pair(positions)
 
@@ -161,7 +162,8 @@ class CollisionChecker:
         """
         Return a scene of this checker with a larger padding, as a checker with this padding would make it.
 
-        Links that a larger padding makes touch in all random states are not checked against each other.
+        Unless the SRDF disables pairs, links that the larger padding makes touch in all random states are not checked
+        against each other.
 
         :param scene: a scene from :meth:`scene`.
         :param padding: bodies nearer to each other than this count as colliding [m]; at least the checker's padding.

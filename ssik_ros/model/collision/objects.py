@@ -260,8 +260,8 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
     :param scale: factor of its coordinates.
     :param coal: the collision library.
     :raises DescriptionNotFound: if the file does not exist.
-    :raises InvalidOption: if the file is not a mesh or is too large.
-    :raises ModelError: if the mesh has no triangles or numbers that are not finite.
+    :raises InvalidOption: if the file is too large, or cannot be read as a mesh with finite numbers.
+    :raises ModelError: if the mesh has no triangles, or a vertex that is too far away after scaling.
     """
     if not path.is_file():
         raise DescriptionNotFound(f'There is no mesh {quote(path)}.')

@@ -166,7 +166,8 @@ class CollisionScene:
     """
     The collision shapes of a robot and of objects, and the pairs of shapes to check; serves one thread.
 
-    Methods that take a state raise RequestError for a state of another size or with a value that is not finite.
+    Methods that take a state raise RequestError for a state of another size or with a value that is not finite. Only
+    :meth:`colliding_pair` does not read the state if no pair is checked.
     """
 
     def __init__(
@@ -231,7 +232,8 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
-        :raises RequestError: for a state of another size, and for a state or pose that is not finite.
+        :raises RequestError: for a state of another size, and for a state or pose that is not finite. Without a pair to
+            check, neither is read.
         """
         if not len(self.pairs):
             return None
