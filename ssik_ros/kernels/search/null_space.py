@@ -77,7 +77,8 @@ def manipulability(ints, reals, work, q):
     """
     Return Yoshikawa's manipulability sqrt(det(J J^T)) at ``q``; 0 at singular postures and with more rows than joints.
 
-    Poses, residual, Jacobian and errors of the workspace are overwritten.
+    J has the weighted rows of the problem. Poses, residual, Jacobian, errors and ``normal`` of the workspace are
+    overwritten.
     """
     w = layout.view_workspace(ints, work)
     rows.evaluate(ints, reals, work, q, False)
@@ -99,8 +100,8 @@ def objective(ints, reals, options, work, q):
     """
     Return the weighted sum F of the secondary objectives at ``q``: distance from limits, posture, manipulability.
 
-    Larger is better. The gains are in the options. ``gradient`` of the workspace is overwritten; with manipulability
-    also poses, residual, Jacobian and errors.
+    Larger is better. The gains are in the options. With a posture, ``gradient`` of the workspace is overwritten. With
+    manipulability, poses, residual, Jacobian, errors and ``normal`` are.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -129,7 +130,7 @@ def gradient(ints, reals, options, work, q):
     """
     Write the gradient (nv,) of :func:`objective` at ``q`` into ``gradient`` of the workspace.
 
-    With manipulability, residual, Jacobian, errors, ``trial`` and ``step`` are overwritten, too.
+    With manipulability, poses, residual, Jacobian, errors, ``normal``, ``trial`` and ``step`` are overwritten, too.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -168,11 +169,11 @@ def pulled_step(ints, reals, work, pull, limited):
     Write the part of the joint motion ``gradient`` that keeps the targets (its part in the null space) into ``step``.
 
     It is scaled so that its longest entry is ``pull``. The Jacobian must belong to the state; columns of joints that
-    cannot move become zero.
+    cannot move become zero. The residual becomes zero, too.
 
     :param pull: longest motion of a joint [rad or m].
-    :param limited: True leaves out joints that would leave their limits.
-    :returns: longest entry of this part before scaling; 0 if no joint can move.
+    :param limited: True leaves out joints at or beyond a limit that would move further out.
+    :returns: longest entry of this part before scaling; 0 if this part is zero, which then is not scaled.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -221,7 +222,8 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
     Move an exact state within its null space towards a local optimum; the state ends as the best one seen, measured.
 
     The optimum is of the secondary objectives, or of the nearness to the seed. It may not be reached within the steps
-    or the time.
+    or the time. A state counts only if it is on the targets and, unless the search ignores limits, within them.
+    ``kept`` is overwritten.
 
     :param to_seed: True moves towards the seed, False towards better secondary objectives.
     :param most: largest number of steps.
@@ -297,9 +299,10 @@ def correct(ints, reals, options, work, limited):
 @kernel
 def squared_distance(ints, reals, work, q):
     """
-    Return the squared distance in joint space from ``q`` to the seed.
+    Return the squared distance in joint space from ``q`` to the seed; a metre counts as a radian.
 
-    ``gradient`` of the workspace gets the difference seed minus q.
+    ``gradient`` of the workspace gets the difference seed minus q. Angles without limits are compared modulo 2 pi, ball
+    joints by the rotation between them.
     """
     t, w = layout.view_problem(ints, reals, work)
     steps.difference_to(t.variable_i, w.lower, w.upper, w.reference, q, w.gradient)
@@ -311,8 +314,9 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     """
     Move a polished solution within its null space towards the seed.
 
-    The state ends as the nearest state seen that is within limits and as exact as the solution. If it is nearer than
-    ``bound``, finer steps follow, towards the nearest state of its self-motion.
+    The state ends, measured, as the nearest state seen that is within limits and as exact as the solution; the solution
+    itself is one of these. If it is nearer than ``bound``, finer steps follow, towards the nearest state of its
+    self-motion. ``trial`` and ``kept`` are overwritten.
 
     :param bound: squared distance to the seed beyond which the caller has no use for the solution.
     """

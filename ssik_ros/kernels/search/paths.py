@@ -94,7 +94,8 @@ def write_row(ints, code, counters, work, out, q, numbers, codes):
     """
     Write the result of the search of one pose into its rows: the solution, else the best state.
 
-    For a refused pose (invalid target or seed), the numbers are NaN.
+    For a refused pose (invalid target or seed), ``q`` and ``numbers`` are NaN. Without a solution, ``errors`` of the
+    workspace must belong to ``best``.
 
     :param code: result of :func:`restart_search.search`.
     :param out: its array of solutions.
@@ -146,7 +147,8 @@ def solve_path(
     Search the poses of a path in order, each from the configuration of the last pose that has one.
 
     A pose has a configuration if it is solved, or with ``hard`` unless it is refused. After the first pose, each search
-    is first confined to a box of ``bounds`` around this configuration.
+    is first confined to a box of ``bounds`` around this configuration. If its starts there are used up, a search
+    without the box follows, unless ``hard``.
 
     :param base: options of a search with a seed.
     :param box_options: a copy of these options, overwritten.

@@ -172,7 +172,8 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
     """
     Descend from the state, if it is near the target; accept the end if it is exact and no joint moved far.
 
-    Without a descent the state stays. A descent that is not accepted leaves the state where it ended.
+    A SEED_ERROR of 0 prevents the descent. Without a descent the state stays. A descent that is not accepted leaves the
+    state where it ended.
 
     :param numbers: (NUMBERS,) SOLUTION_ERROR, SEED_ERROR (largest error at the start) and LONGEST_WAY (largest motion
         of a joint) of the closed form's block.
@@ -201,7 +202,8 @@ def _place_candidates(ints, reals, options, closed, n, work):
     """
     Write the candidates of the last call of the closed form, moved inside the limits, into the rows of its block.
 
-    Column n of each row gets the squared weighted residual of the moved candidate.
+    They are not moved if the search ignores limits. Column n of each row gets the squared weighted residual of the
+    moved candidate.
 
     :param closed: address of the block of the closed form.
     :param n: number of joints.
@@ -283,7 +285,7 @@ def _report(ints, reals, options, counters, work, code, branches, q):
     """
     Write the solution, or the best state seen, into ``q``; return the eight results of :func:`search_one`.
 
-    For a refused target or seed ``q`` is not written, and the errors are infinite.
+    For a refused target or seed ``q`` is not written, the errors are infinite, and E is 0.
 
     :param code: RUNNING if the state is a solution, else the code of the failure.
     :param branches: number of certified candidates, or NOT_CALLED; it is the seventh result.

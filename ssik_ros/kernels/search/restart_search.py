@@ -113,7 +113,8 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     """
     Start a search: check the request, load targets, limits and seed into the workspace, and start the clock.
 
-    The counters begin at 0.
+    The counters of searches and iterations begin at 0. ``state`` and ``best`` become the seed, moved inside the limits
+    unless the search ignores them.
 
     :param with_hulls: True lets the reach hulls prove that the targets are out of reach. A control loop passes False,
         because it moves towards such targets.
@@ -319,9 +320,9 @@ def is_put_aside(ints, options, counters, work):
     """
     Return whether the search should go on because the state is only a near miss: within tolerance, but not exact.
 
-    The best near miss is stored in ``near_miss`` for :func:`take_near_miss`. A near miss is accepted at once (False) if
-    near misses count as solutions. It is also accepted at once if it was reached from a seed next to the target, as in
-    the steps of a path.
+    While no solution is stored, the best near miss is stored in ``near_miss`` for :func:`take_near_miss`. A near miss
+    is accepted at once (False) if near misses count as solutions. It is also accepted at once if it was reached from a
+    seed next to the target, as in the steps of a path. For an exact state the result is False, too.
     """
     w = layout.view_workspace(ints, work)
     if options[state.MOST_NEAR_MISSES] == 0.0 or counters[state.NEAR_MISSES] == state.ALL_COUNT:
@@ -445,8 +446,9 @@ def settle(ints, reals, options, wanted, counters, work):
     """
     Move a state by whole turns as near to the seed as limits permit, and polish it; return whether it is a solution.
 
-    It is False for a state outside the limits, which is counted in LIMITS_SEEN. It is False, too, if the whole turns
-    bring an error beyond its tolerance by rounding. The state must be measured.
+    Unless the search ignores limits, it is False for a state outside the limits, which is counted in LIMITS_SEEN. It is
+    False, too, if the whole turns bring an error beyond its tolerance by rounding. The state must be measured. If the
+    result is False, it is not polished.
 
     :param wanted: number of solutions that are wanted in the end; with several, the polish goes on to rounding.
     """
@@ -510,7 +512,8 @@ def is_same(ints, reals, a, b, tolerance):
     """
     Return whether every joint of two configurations differs by at most ``tolerance`` [rad or m], whole turns ignored.
 
-    Ball joints are compared by their quaternions.
+    Ball joints count as equal if 1 minus the absolute inner product of their quaternions is at most ``tolerance``
+    squared.
 
     :param a, b: (nq,) configurations.
     """

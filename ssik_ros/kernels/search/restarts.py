@@ -50,8 +50,9 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     """
     Write a random configuration within the limits.
 
-    With a spread below one, every joint stays near the seed: within this fraction of its range. The range of a joint
-    without limits is the full turn around the seed. Joints that move no frame of the problem keep their values of ``q``.
+    With a spread below one, every joint stays near the seed: within this fraction of its range. Revolute joints do not
+    if ``free`` is True. The range of a joint without limits is the full turn around the seed. Joints that move no frame
+    of the problem keep their values of ``q``.
 
     :param variable_i: variable table of the problem.
     :param lower, upper: (nv,) limits [rad or m].
@@ -80,10 +81,11 @@ def spread_out(variable_i, lower, upper, centre, share, sequence, index, random,
     """
     Write a point of a low-discrepancy sequence, which fills the joint ranges evenly; ball joints are drawn at random.
 
-    Joints that move no frame of the problem keep their values of ``q``.
+    Joints that move no frame of the problem keep their values of ``q``, except for ball joints.
 
     :param variable_i: variable table of the problem.
-    :param lower, upper: (nv,) limits of the ranges [rad or m].
+    :param lower, upper: (nv,) limits of the ranges [rad or m]; a ball joint with equal limits keeps the rotation of
+        ``centre``.
     :param centre: (nq,) joints without limits take the full turn around it.
     :param share: part of each range that is used, around its middle, in (0, 1].
     :param sequence: (2, nv) numbers alpha and shift of the sequence for each variable, in [0, 1).
@@ -163,7 +165,8 @@ def draw_joint(lower, upper, centre, spread, random):
     """
     Return a random value of one joint within its limits [rad or m].
 
-    Equal limits give their value; without limits the range is a full turn about ``centre``.
+    Equal limits give their value. Without limits the range is a full turn about ``centre``; with one limit it is a full
+    turn from this limit.
 
     :param centre: if the spread is below one, the result differs from this value, moved inside the limits, by at most
         ``spread`` times the range.

@@ -234,8 +234,8 @@ def follow(
     Move a configuration by one cycle of a control loop towards the targets in ``matrices`` of the workspace.
 
     An invalid configuration is never moved. An invalid target stops the joints, and so does a target out of reach whose
-    squared error is above NEARLY_REACHED. If changes of motion are bounded, the joints brake; otherwise they stay. A
-    nearer target out of reach is approached.
+    squared error is above NEARLY_REACHED. To stop, joints brake if changes of motion are bounded; otherwise they stay.
+    A nearer target out of reach is approached.
 
     :param base: options of a search with a seed and one start.
     :param cycle_options: a copy of these options, overwritten.
@@ -410,6 +410,9 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
 def _end_cycle(ints, reals, base, cycle, work, q, report):
     """
     Copy the state to ``q``; write the motion of each joint and the bound that stopped it into ``cycle``.
+
+    Motions of ball joints are not written, and no bound stops them. A joint at a limit counts as stopped by the limit
+    only.
 
     :param base: options with the joint limits.
     :param cycle: a :class:`Cycle`; ``last_motion`` and ``stopped_by`` are written.
