@@ -106,7 +106,8 @@ def run(ints, reals, work, poses, q, numbers):
         for SEARCH: the index of the start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``. ``EXHAUSTED`` means that all
         starts failed or the time was up before the first one; ``TIME_IS_UP``, that it was up before a later one. For
         EVALUATE it is 1 if all tasks are within precision, else 0. For PROTECT it is 1 if q moved and must be evaluated
-        again, else 0. PROTECT and a failed SEARCH return errors 0.
+        again, else 0. The iterations of a SEARCH are the steps of the start that led to q. STEP returns the errors
+        before the step; PROTECT and a failed SEARCH return errors 0.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]
@@ -237,7 +238,8 @@ def begin_start(ints, reals, work, numbers, index, q):
 
     Start 0 is ``start`` of the workspace. Joints that the solve does not move keep the values of start 0.
 
-    :param numbers: (NUMBERS,) arguments of :func:`run`: DEADLINE and SEED are read, SCRATCH is overwritten.
+    :param numbers: (NUMBERS,) arguments of :func:`run`: DEADLINE [ns] (0 for none) and SEED are read, SCRATCH is
+        overwritten.
     :returns: False if the time is up, so that q is not written; else True.
     """
     deadline = numbers[DEADLINE]
@@ -276,9 +278,9 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
     """
     Decide how a search goes on at a measured state.
 
-    A start is given up after ``limit`` steps, or if three steps shrink its error too little. It is given up at once if
-    its tips are too far from their targets, see :func:`is_near`. Within precision, steps go on as long as they polish
-    the state. If the last of them made it worse, ``q`` gets the state before.
+    A start is given up after ``limit`` steps, for a residual that is not finite, or if three steps shrink its error too
+    little. It is given up at once if its tips are too far from their targets, see :func:`is_near`. Within precision,
+    steps go on as long as they polish the state. If the last of them made it worse, ``q`` gets the state before.
 
     :param within: whether every task is within its precision.
     :param square: squared residual of the state.

@@ -88,7 +88,8 @@ def factor_rows(rows, basis, factors):
     """
     Write the factors of A = L B, where the rows of B are orthonormal; return their number, the rank of A.
 
-    Each next row of B comes from the row of A with the largest remainder.
+    Each next row of B comes from the row of A with the largest remainder. The rank counts remainders longer than
+    DEPENDENT times the longest row of A; further rows of ``basis`` and ``factors`` are not written.
 
     :param rows: (m, n) A, overwritten by the remainders of its rows.
     :param basis: (m, n) out: B.

@@ -248,7 +248,7 @@ def keep(ints, reals, work, q, level):
     """
     Store the measured state ``q`` as accepted for set ``level``, with this set's error and residual.
 
-    Later trials for sets below compare with these.
+    Later trials for sets below start from this state and compare with this error and residual.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     vectors.copy(w.kept_travel, w.travel)
@@ -342,9 +342,10 @@ def margins_left(ints, reals, q, g):
 @kernel
 def is_met(ints, reals, work, q, g):
     """
-    Return whether all errors of set ``g`` are at most ``MET``, and its joints outside of their limit margins.
+    Return whether all errors of set ``g`` are at most ``MET`` [m, rad], and its joints outside of their limit margins.
 
-    Errors with zero weight do not count. The state ``q`` (nq,) must be measured.
+    Joints may be in the margins by at most ``MET`` in all. Errors with zero weight do not count. The state ``q`` (nq,)
+    must be measured.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for e in task_rows.tasks_of(t, g):

@@ -70,12 +70,14 @@ def compute_step(ints, reals, work, q, damping, sets):
     Write the joint step of the first ``sets`` task sets into ``move`` of the workspace, divided by the joint scales.
 
     The rows must be written by :func:`task_rows.fill_rows`; the Jacobian is multiplied by the scales in place. If all
-    sets take part with strict priorities, ``levels`` gets the motion of each.
+    sets take part with strict priorities, ``levels`` gets the motion of each. After CANNOT_INVERT, ``move`` is not
+    complete.
 
     :param q: (nq,) joint values before the step.
     :param damping: damping of all sets, instead of their own methods; ``OWN_DAMPING`` keeps the methods.
     :param sets: number of sets that take part, from the highest priority on; with nested priorities all take part.
-    :returns: reason bits: CANNOT_INVERT if a step is not finite, LIMIT_HIT if a joint was stopped at a limit, or 0.
+    :returns: reason bits: 0 or a sum of CANNOT_INVERT, if a step is not finite, and LIMIT_HIT, if a joint was stopped
+        at a limit.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -115,8 +117,8 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
     :param rank: number of rows of ``basis`` that are in use.
     :param damping: damping instead of the set's own method; ``OWN_DAMPING`` keeps the method.
-
-    :returns: (reason bits, new rank); the axes of stopped joints are added to the basis.
+    :returns: (reason bits, new rank); the axes of stopped joints are added to the basis. The bits are 0 or a sum of
+        CANNOT_INVERT, if the step is not finite, and LIMIT_HIT, if it would take a joint beyond a limit.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -296,10 +298,10 @@ def overshoot(t, w, q, v):
 @kernel
 def stop_at_limits(ints, reals, work, q, rank):
     """
-    Change the motion ``move`` so that each joint that ``step`` takes beyond a limit ends at this limit.
+    Change the motion ``move`` so that joints that ``move`` plus ``step`` take beyond a limit end at this limit.
 
     The axes of these joints are added to ``basis``, so that later steps do not move them; ``held`` and ``hits`` mark
-    them.
+    them. A joint that cannot move at right angles to the basis only gets its entry in ``hits``.
 
     :returns: the new rank of the basis; the old one if no such joint can move without moving along the basis.
     """
