@@ -44,11 +44,11 @@ def show_session(
     without viser and without ``playback``, a still picture. Otherwise open a page in the browser and return the page.
 
     :param session: the robot, its state and its surroundings, from the viewer.
-    :param picture: HTML, PNG or JPEG file to write; None for a notebook or a page.
+    :param picture: HTML file or picture (PNG, JPEG, BMP, TIFF or WebP) to write; None for a notebook or a page.
     :param port: port of the page.
-    :param playback: a path that is played; it cannot be written as PNG or JPEG.
+    :param playback: a path that is played; it cannot be written as a picture.
     :raises InvalidOption: for a file of another kind or that cannot be written, and for a port that cannot be used.
-    :raises SolverError: when viser is missing; PNG, JPEG and the still picture do not need it.
+    :raises SolverError: when viser is missing; pictures do not need it.
     """
     if picture is not None:
         return _write(session, read_path('picture', picture), playback)
@@ -62,9 +62,9 @@ def show_session(
 
 def _write(session: Session, path: Path, playback: Playback | None) -> Path:
     """
-    Write the session as an HTML, PNG or JPEG file, by the suffix of ``path``; return the path.
+    Write the session as an HTML file or as a picture, by the suffix of ``path``; return the path.
 
-    Raise InvalidOption for another suffix, for a file that cannot be written, and for a playback in PNG or JPEG. Raise
+    Raise InvalidOption for an unknown suffix, for a file that cannot be written, and for a picture of a playback. Raise
     SolverError if viser is missing for HTML.
     """
     if path.suffix.lower() in SUFFIXES:

@@ -32,7 +32,8 @@ class ArmTasks(ArmGeometry):
         If no path exists, the result has the cause; see :func:`ssik_ros.paths.planner.plan_tool_path`.
 
         :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
-        :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions.
+        :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions, not even of
+            the arm with itself.
         :param settings: fields of :class:`ssik_ros.paths.requests.ToolPathRequest`, such as ``start``, ``tolerance``,
             ``spin_axis``, ``clearance`` and ``timeout``.
         :raises SsikError: for an arm without a closed form, invalid settings, and anything but poses.
@@ -65,7 +66,7 @@ class ArmTasks(ArmGeometry):
 
         :param q: (dof,) joint vector [rad or m]; None means :attr:`neutral`.
         :param scene: objects around the arm, from :meth:`scene`.
-        :param picture: a PNG, JPEG or HTML file to write instead of opening a page.
+        :param picture: an HTML file or a picture (PNG, JPEG, BMP, TIFF or WebP) to write instead of opening a page.
         :param port: port of the page.
         :returns: the path of the picture; in a notebook a scene that can be turned, or a picture without viser;
             else the page. The page lives as long as the program or until its ``close()``.

@@ -159,7 +159,8 @@ class Manipulator(ArmSources):
         :param T_target: pose of the end effector in the base: (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, (xyz,
             rotation), pin.SE3 or a geometry_msgs Pose, see :func:`ssik_ros.pose`.
         :param explain: return a :class:`ssik_ros.Diagnostic` with the solutions.
-        :param max_solutions: most solutions that are returned, the best ones; None means all, or one of a search.
+        :param max_solutions: most solutions that are returned, the best ones; None means all. Of a search None means
+            one, or up to 16 with a ``cost``.
         :param q_seed: (dof,) reference of the order, and first start of iterative solvers; None means :attr:`neutral`.
         :param respect_limits: True drops solutions that no winding brings inside the limits. ``'wrap'`` moves joints by
             whole turns into their limits if it can, and drops nothing. False ignores limits and returns angles in (-pi,

@@ -150,7 +150,7 @@ class NewtonFamily:
         Without success, the result has the best state and the cause.
 
         :param target: (4, 4) pose of the end effector in the base, of float64.
-        :param q0: (n,) first start; None means the default start.
+        :param q0: (n,) first start; None means the arm's default seed.
         :raises RequestError: for a target or a start of another form, and for a target that is not rigid.
         :raises InvalidLimits: if further starts cannot be drawn, because a sliding joint lacks a limit.
         """
@@ -194,7 +194,7 @@ class NewtonFamily:
         Without success, the result has the best state and the cause; malformed input raises an error.
 
         :param target: (4, 4) pose of the end effector in the base.
-        :param q0: (n,) first start; None means the default start.
+        :param q0: (n,) first start; None means the arm's default seed.
         :param timeout_ns: budget [ns]; 0 sets no limit.
         :param validate: called with a candidate (n,); False rejects it. None accepts every candidate.
         :raises RequestError: for a start of another form, and for a target that is not rigid.
@@ -267,9 +267,10 @@ class NewtonFamily:
         On a path, the search for a pose starts at the solution of the pose before it. Then ``max_joint_step`` limits
         each step; without it, steps above ``jump_threshold`` are taken only if no shorter one is found.
 
-        :param q0: (n,) first start, or (N, n) for independent poses; None means the default start.
+        :param q0: (n,) first start, or (N, n) for independent poses; None means the arm's default seed.
         :param independent: True solves each pose for itself, with up to ``threads`` threads.
-        :raises ValueError: for a ``q0`` of another shape or with unusable values.
+        :raises ValueError: for a ``q0`` of another shape or with unusable values. Also if further starts cannot be
+            drawn, because a sliding joint lacks a limit.
         :raises TypeError: for ``max_joint_step`` with independent poses, and for several starts on a path.
         """
         seeds = None
@@ -319,7 +320,7 @@ class NewtonFamily:
         Return IkSolution for one pose, IkSolutions for a stack.
 
         :param Tep: pose or poses in any form that :func:`ik_LM` takes.
-        :param q0: first start; None means the default start.
+        :param q0: first start; None means the arm's default seed.
         :param request: options of the call that are not settings of the solver, such as ``timeout`` and
             ``independent``.
         :raises InvalidOption: for an option of stacks with one pose, or the reverse.
@@ -397,7 +398,7 @@ def ik_NR(
     :param pinv: use the pseudo-inverse; False needs as many joints as rows, and gives a search up where the inverse
         does not exist.
     :param pinv_damping: damping d of the pseudo-inverse: s / (s^2 + d^2) in place of 1 / s for each singular value s.
-        The last five updates of a search are not damped, because damping slows convergence.
+        Up to five last updates of a search are not damped, because damping slows convergence.
     """
     key = (
         *('newton', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
@@ -460,8 +461,8 @@ def ik_LM(
     :param chain: an arm, such as a :class:`ssik_ros.Manipulator`.
     :param Tep: (4, 4) pose of the end effector in the base, an (N, 4, 4) stack of them, or an object with such
         an array as ``.A``.
-    :param q0: (n,) first start, and the state that the windings of the solution are nearest to [rad or m]; None: a
-        start in the middle part of the limits.
+    :param q0: (n,) first start, and the state that the windings of the solution are nearest to [rad or m]; None: the
+        arm's default seed, see :attr:`ssik_ros.Manipulator.neutral`.
     :param ilimit: most updates of one search.
     :param slimit: most searches.
     :param tol: a solution has E = e^T W e / 2 < tol: 1e-6 allows 1.4 mm or 1.4 mrad.
@@ -469,8 +470,8 @@ def ik_LM(
     :param joint_limits: keep the limits.
     :param k: damping in the sense of ``method``; None: 1 for chan, 1e-4 for wampler and sugihara, 0.01 for adaptive.
     :param method: A is k E I (``chan``), k I (``wampler``), (E + k) I (``sugihara``), or follows the success of the
-        steps (``adaptive``). The last five updates of a search by ``wampler`` or ``sugihara`` go without A.
-    :param seed: number of the sequence of starts; the same one gives the same bytes.
+        steps (``adaptive``). Up to five last updates of a search by ``wampler`` or ``sugihara`` go without A.
+    :param seed: number of the sequence of starts; the same one gives the same bytes. None is a fixed number, too.
     :param pos_tol, rot_tol: largest position error [m] and rotation error [rad] of a solution, in addition to ``tol``.
     :param options: further options
 
@@ -479,7 +480,7 @@ def ik_LM(
         - ``kq``, ``ps``, ``pi``: keep away from limits nearer than ``pi`` within the null space; ``km``: raise
           manipulability; ``kp``, ``posture``: stay near a posture.
         - ``joint_weights``: (n,) price of moving each joint; ``max_step``: longest joint step of an update [rad].
-        - ``sample_range``: (low, high), range in which starts of joints without limits are drawn.
+        - ``sample_range``: (low, high), which replace missing limits of joints when starts are drawn.
         - ``gives_up``: False lets every search go on to ``ilimit``.
         - ``normalize``: project a rotation that is not quite one instead of refusing it.
         - ``timeout`` [s] and ``validate(q)``, for single poses.
