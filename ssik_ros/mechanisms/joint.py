@@ -89,7 +89,8 @@ class Joint(GuidedFrame):
         """
         Couple one degree of freedom with a leader: value = multiplier * leader + offset.
 
-        The limits of the follower then also limit the leader.
+        A solve keeps this rule for a follower that is in a chain, and its limits then also limit the leader. Setting a
+        value of the leader does not move the follower. A rule that this degree of freedom had before is replaced.
 
         :param dof: a free degree of freedom of this joint.
         :param leader: another joint of the mechanism, or this one.

@@ -78,12 +78,13 @@ class Mechanism:
         """
         Solve every chain, starting from the values in two tables, and write the solved values into the same tables.
 
-        Joints that are in no chain are set to their targets, if their flag TARGET_SET is 1.
+        Joints that are in no chain are set to their targets, clamped to their limits, if their flag TARGET_SET is 1.
+        Locked degrees of freedom and followers stay.
 
         :param options: the options of the solve.
         :param reals, flags: tables with a row for each frame, laid out as in :attr:`storage`; they may be its tables.
         :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
-        :returns: one result per chain, in order of discovery.
+        :returns: one result per chain, in the order of :attr:`chains`.
         :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         for row in self.loose:

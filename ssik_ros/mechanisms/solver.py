@@ -115,7 +115,10 @@ class Solver(OptionAttributes):
         """
         Solve every independent chain from the values of its joints, and set the joints to the solved values.
 
-        :returns: one result per chain, in order of discovery; each equals its status and has errors and values.
+        Joints with ``target_set`` that are in no chain are set to their targets, clamped to their limits.
+
+        :returns: one result per chain, in the order of ``mechanism.chains``; each equals its status and has errors and
+            values.
         :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         mechanism = self._mechanism
