@@ -325,17 +325,20 @@ class _Entry:
         return self
 
     def entry(self, key: str, what: str) -> '_Entry':
-        """Return the entry below a key; messages call it ``what``."""
+        """Return the entry below a key, which messages call ``what``; raise ConfigError if it is not a mapping."""
         return _Entry(self.content[key], what, location(self.content, key, self.place))
 
     def entries(self, key: str) -> dict[str, '_Entry']:
-        """Return the entries in the mapping below a key, by name."""
+        """Return the entries in the mapping below a key, by name; raise ConfigError if one of them is not a mapping."""
         below = self.entry(key, f"'{key}'")
         return {name: below.entry(name, f"'{name}'") for name in below.content}
 
     def items(self, key: str, what: str) -> list['_Entry']:
         """
-        Return the entries in the list below a key; raise InvalidParameter for an empty list.
+        Return the entries in the list below a key.
+
+        Raise InvalidParameter for anything but a list with an entry, and ConfigError for an entry that is not a
+        mapping.
 
         :param what: word for an entry in messages.
         """
@@ -352,7 +355,7 @@ class _Entry:
         """
         Return the text below a key.
 
-        Raise InvalidParameter if it is empty, or not among ``choices`` (if there are any).
+        Raise InvalidParameter if it is empty or not a text, or not among ``choices`` (if there are any).
         """
         value = self.content[key]
         if not isinstance(value, str) or not value.strip():
@@ -362,7 +365,7 @@ class _Entry:
         return value
 
     def number(self, key: str) -> float:
-        """Return the number below a key; raise InvalidParameter if it is negative or not finite."""
+        """Return the number below a key; raise InvalidParameter if it is negative, not finite or not a number."""
         value = self.content[key]
         if not is_finite_number(value) or value < 0.0:
             self.fail(key, f'is {value!r} where a number that is not negative is needed')

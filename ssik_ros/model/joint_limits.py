@@ -114,10 +114,10 @@ def compute_limits(
 
     They are the limits of the URDF, replaced by the entries. Leaders are then narrowed so that mimic joints stay within
     limits, if this leaves a range. Mimic joints get the range that follows. A joint with several variables has MoveIt's
-    variable names (``base/x``); entries for it are not used.
+    variable names (``base/x``).
 
     :param urdf: a checked description.
-    :param entries: entries of a joint_limits.yaml by joint.
+    :param entries: entries of a joint_limits.yaml by joint; of a joint with several variables, by variable.
     :param followers: the mimic rules, from :func:`resolve_mimic`.
     :param source: the file of the entries, for warnings.
     """

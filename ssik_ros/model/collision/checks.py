@@ -59,7 +59,8 @@ class CollisionChecker:
         :param padding: bodies nearer to each other than this count as colliding [m].
         :raises SolverError: when coal is missing.
         :raises InvalidOption: if the padding is not a finite number.
-        :raises ModelError: for a size or an origin of a collision shape that is not made of finite numbers.
+        :raises ModelError: for a malformed collision shape: numbers that are missing or not finite, an origin that is
+            too far away, or a mesh that names no file.
         """
         self.robot = robot
         self.padding = padding

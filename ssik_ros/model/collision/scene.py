@@ -132,6 +132,7 @@ def poses_from_link(tree: KinematicTree, positions: FloatArray, link: str) -> Fl
     :param tree: the robot.
     :param positions: (nq) full state, mimic joints included.
     :param link: name of the link.
+    :raises FrameNotFound: if the robot has no such link.
     """
     poses = carrier_poses(tree, positions)
     seen: FloatArray = invert_pose(compute_link_pose(tree, poses, tree.link(link))) @ poses
