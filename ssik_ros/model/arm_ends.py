@@ -41,9 +41,9 @@ def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None)
 
     Without a given base, the root link is the base. Without a given end effector, the tip is the last moved link of the
     longest chain below the base. The chain ends before a hand, and a log line says so. A hand is one of these: branches
-    with fewer joints than the chain above them, a mimic joint, or a single jaw. A jaw is a last joint with a small range
-    that ends near zero, whose axis is nearly perpendicular to the joint before. A joint is also a jaw if all joints below
-    it mimic it or one another. If an end effector is given, both links are returned without checks.
+    with fewer joints than the chain above them, a mimic joint, or a single jaw. A jaw is a last joint with a small
+    range that ends near zero, whose axis is nearly perpendicular to the joint before. A joint is also a jaw if all
+    joints below it mimic it or one another. If an end effector is given, both links are returned without checks.
 
     :param robot: the robot.
     :param base: the base link; None for the root link.
