@@ -111,9 +111,9 @@ class ClosedFormSolve(PreparedSolve):
         """
         Return the solutions as rows, best first, by the fast path; None if the caller has to call :meth:`solve`.
 
-        Return None if the settings need filters, or if the pose is not quite rigid. Return None for an arm without a
-        held joint at a nearly singular pose, and for an arm whose held joint is sampled over its whole range. Return
-        None also for no branch with ``allow_refinement``. Arguments, columns and errors are as for
+        Return None if the settings need filters, or if the pose is not quite rigid. For an arm without a held joint,
+        return None at a nearly singular pose. Return None also for an arm whose held joint is sampled over its whole
+        range, and for no branch with ``allow_refinement``. Arguments, columns and errors are as for
         :meth:`PreparedSolve.find`.
         """
         rows = None

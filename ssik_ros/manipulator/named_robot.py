@@ -79,8 +79,8 @@ def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
     """
     Return the ``groups`` that move joints and move no joint of a hand.
 
-    A hand is the group of an end effector. It is also a group whose first joint follows the last joint of a chain of at
-    least three joints, if that chain has more joints than the group.
+    A hand is the group of an end effector. A group is also a hand if its first joint comes next after the last joint of
+    a chain. The chain must have at least three joints, and more than the group.
     """
     hands = {effector.group for effector in robot.end_effectors}
     lasts = {

@@ -32,7 +32,7 @@ def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
     :param out: (12,) out; the identity for an empty chain.
     :param run: (k,) indices of the objects, the outermost one first.
     :param slot_i, slot_f: tables of the objects: kind and place of the joint value, and translation along z for a unit
-        of this value (1 for a slide, 0 for a rotation, else the screw lead).
+        of this value. It is 1 for a slide, 0 for a rotation, else the screw lead.
     :param poses: (S, 12) local pose of each object.
     :param q: (nq,) joint values [rad or m].
     :param moved: True includes the motion of the last object, if it is a joint.

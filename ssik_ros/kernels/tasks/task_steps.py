@@ -117,8 +117,8 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
     :param rank: number of rows of ``basis`` that are in use.
     :param damping: damping instead of the set's own method; ``OWN_DAMPING`` keeps the method.
-    :returns: (reason bits, new rank); the axes of stopped joints are added to the basis. The bits are 0 or a sum of
-        CANNOT_INVERT, if the step is not finite, and LIMIT_HIT, if it would take a joint beyond a limit.
+    :returns: (reason bits, new rank); the axes of stopped joints are added to the basis. The bits are 0 or a sum:
+        CANNOT_INVERT if the step is not finite, LIMIT_HIT if it would take a joint beyond a limit.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
