@@ -499,8 +499,9 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> Holding:
     """
     Return the joint of seven to hold and its values, from ``hold`` or from the seed tolerance.
 
-    With a seed tolerance, values of the sampled joint are spread within the tolerance of the seed. Both are None if the
-    arm holds no joint, or if the closed form chooses.
+    With ``hold`` it is one of its joints, with one value. With a seed tolerance it is the sampled joint; its values are
+    the seed's one and others spread within the tolerance. Both are None if the arm holds no joint, or if the closed
+    form chooses.
     """
     plan, chain = form.arm.plan, form.chain
     holding = Holding.among(plan, dict(settings.hold))

@@ -190,8 +190,8 @@ def fit_closure(joint: Joint) -> None:
     """
     Set the values of a closure joint from the gap between its frame and the link that it closes onto.
 
-    If the loop is closed, the values are exact. Otherwise each degree of freedom gets its own number of the gap,
-    clamped into its limits. Other values may bring the frame nearer to the link.
+    If the loop is closed, the values are exact. Otherwise each degree of freedom gets its component of the gap (x, y,
+    z, ex, ey or ez), clamped into its limits. Other values may bring the frame nearer to the link.
 
     :param joint: the closure joint; all other joints stay as they are.
     """

@@ -94,7 +94,8 @@ def z_to(axis: ArrayLike) -> FloatArray:
     """
     Return a rotation (3, 3) that turns the z axis into another axis.
 
-    If the other axis points upwards, it is the smallest such rotation.
+    If the z component of the other axis is not negative, it is the smallest such rotation. Otherwise half a turn about
+    x comes first.
 
     :param axis: (3,) of any length but zero.
     """
