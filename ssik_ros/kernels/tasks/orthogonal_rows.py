@@ -35,7 +35,7 @@ def add_row(basis, rank, row, tolerance):
     """
     Append the normalised part of a row at right angles to an orthonormal basis to this basis; return the new rank.
 
-    Nothing is appended if the basis is full or the part is too short.
+    Nothing is appended if the basis is full or the part is too short; in the second case row ``rank`` is scratch.
 
     :param basis: (., n) whose first ``rank`` rows are the orthonormal basis.
     :param rank: number of these rows.
