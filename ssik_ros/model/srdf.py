@@ -217,7 +217,7 @@ class _SrdfReader:
 
     def read_groups(self) -> tuple[SrdfGroup, ...]:
         """
-        Return the groups of the SRDF, each after its subgroups.
+        Return the groups of the SRDF, each after its subgroups, without those that :meth:`order_groups` leaves out.
 
         Of several groups with the same name, the first is taken, and the others get a warning.
         """
@@ -240,7 +240,9 @@ class _SrdfReader:
         """
         Return groups in such an order that subgroups come before the groups that contain them.
 
-        A group is left out with a warning if it is empty, contains itself, or names an unknown group.
+        A group is left out with a warning if it names nothing, contains itself, or names an unknown group. So is a
+        group that contains such a group, but a subgroup that names nothing is only removed from the groups that contain
+        it.
         """
         ordered: dict[str, SrdfGroup] = {}
         empty: set[str] = set()
@@ -270,7 +272,12 @@ class _SrdfReader:
         return tuple(ordered.values())
 
     def one_group(self, element: XmlElement) -> SrdfGroup | None:
-        """Return the group of an element; None, with a warning, if it has no name."""
+        """
+        Return the group of an element; None, with a warning, if it has no name.
+
+        Unknown joints, links and ends of chains in it are left out with a warning. Names of subgroups are not checked
+        here.
+        """
         name = self.name_of(element, 'name', None, 'group')
         if name is None:
             return None
@@ -295,8 +302,8 @@ class _SrdfReader:
         """
         Iterate over the named postures in the order of the file.
 
-        A second posture with the same name and group is returned too, with a warning; users of the list take the last
-        one.
+        Postures without a name or with an unknown group are left out with a warning. A second posture with the same
+        name and group is returned too, with a warning; users of the list take the last one.
         """
         seen: dict[tuple[str, str], int] = {}
         for element in self.document.find_all('group_state'):
@@ -314,7 +321,12 @@ class _SrdfReader:
             yield GroupState(name, group, self.values_of(element))
 
     def values_of(self, state: XmlElement) -> dict[str, tuple[float, ...]]:
-        """Return the values of a posture by joint [rad or m]; wrong values are left out with a warning."""
+        """
+        Return the values of a posture by joint [rad or m].
+
+        Unknown joints, and joints with a wrong number of values or values that are not finite, are left out with a
+        warning.
+        """
         values: dict[str, tuple[float, ...]] = {}
         for element in state.find_all('joint'):
             name = self.name_of(element, 'name', self.joint_types, 'joint')
@@ -335,7 +347,11 @@ class _SrdfReader:
         return values
 
     def end_effectors(self) -> Iterable[EndEffector]:
-        """Iterate over the end effectors; wrong ones are left out with a warning."""
+        """
+        Iterate over the end effectors; those without a name, or with a missing or unknown group or link, are left out.
+
+        A warning says so. An unknown parent group is read as none, with a warning.
+        """
         for element in self.document.find_all('end_effector'):
             name = self.name_of(element, 'name', None, 'end effector')
             group = self.name_of(element, 'group', self.group_names, 'group')
@@ -353,7 +369,12 @@ class _SrdfReader:
             yield EndEffector(name, group, link, parent)
 
     def virtual_joints_of(self, document: XmlElement) -> Iterable[VirtualJoint]:
-        """Iterate over the virtual joints; wrong ones are left out with a warning."""
+        """
+        Iterate over the virtual joints; those without all attributes, or with an unknown link, are left out.
+
+        A warning says so. A joint of an unknown type is read as fixed, with a warning. A joint to a link that is not
+        the root gets a warning and ``attached`` False.
+        """
         for element in document.find_all('virtual_joint'):
             name = self.name_of(element, 'name', None, 'joint')
             child = self.name_of(element, 'child_link', self.links, 'link')
@@ -377,12 +398,21 @@ class _SrdfReader:
             yield VirtualJoint(name, kind.lower(), frame, child, child == self.urdf.root)
 
     def passive_joints(self) -> tuple[str, ...]:
-        """Return the names of the passive joints; some files write them inside a group."""
+        """
+        Return the names of the passive joints, each once, wherever their elements are, also inside a group.
+
+        Unknown names are left out with a warning.
+        """
         elements = (e for e in self.document.walk() if e.tag == 'passive_joint')
         return tuple(dict.fromkeys(self.names_of(elements, 'name', self.joint_types, 'joint')))
 
     def link_pairs(self, tag: str) -> tuple[LinkPair, ...]:
-        """Return the link pairs in the elements with a tag; pairs with an unknown link are left out with a warning."""
+        """
+        Return the link pairs in the elements with a tag, in the order of the file.
+
+        Pairs with an unknown link are left out with one warning for all of them. An element without two names gets its
+        own.
+        """
         pairs, gone = [], []
         for element in self.document.find_all(tag):
             first = self.name_of(element, 'link1', None, 'link')

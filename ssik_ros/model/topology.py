@@ -114,9 +114,11 @@ class AxisGeometry:
 
     def are_parallel(self, *joints: int) -> bool:
         """
-        Return whether all given axes are parallel within the tolerance; opposite directions count as parallel.
+        Return whether all given axes are parallel to the first one within the tolerance.
 
-        :param joints: indices of joints.
+        Opposite directions count as parallel.
+
+        :param joints: indices of joints, at least one.
         """
         first, *others = joints
         return all(self.sine(first, other) < self.parallel for other in others)

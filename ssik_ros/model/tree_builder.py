@@ -65,13 +65,14 @@ def _kind_of(joint: UrdfJoint, limits: Mapping[str, JointLimits]) -> JointKind:
 
 def _place(order: list[UrdfJoint]) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """
-    Return for each moving joint and each link the moving joint that carries it, and its pose on this joint.
+    Return which moving joint carries each moving joint and each link, and their poses on these joints.
 
-    Fixed joints become part of the poses.
+    The carrier is the last moving joint above; -1 stands for the root link. Poses are in the frame of the carrier after
+    its motion, or in the root link. Fixed joints become part of the poses.
 
     :param order: all joints in model order.
-    :returns: (nj,) moving joint above each moving joint, -1 for none, and (nj, 4, 4) its pose in that joint's moved
-        frame; then (nl) carrying joint of each link, the root first, and (nl, 4, 4) its pose.
+    :returns: (nj,) carrier and (nj, 4, 4) pose of each moving joint; then (nl,) carrier and (nl, 4, 4) pose of each
+        link, the root first, then the child links in the order of the joints.
     """
     identity = np.eye(4)
     carriers, link_poses = [-1], [identity]

@@ -62,7 +62,7 @@ def parse_urdf(
 
 
 def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
-    """Return the link elements by name; raise ModelError without any link, and for a name that comes twice."""
+    """Return the link elements by name; raise ModelError without any link, and for a missing or repeated name."""
     elements = document.find_all('link')
     links = by_name(((element, element.require('name'), element) for element in elements), 'Link')
     if not links:
@@ -71,13 +71,18 @@ def _parse_links(document: XmlElement) -> dict[str, XmlElement]:
 
 
 def _parse_joints(document: XmlElement, notes: FileNotes) -> dict[str, UrdfJoint]:
-    """Return the joints by name; raise ModelError if a name comes twice."""
+    """Return the joints by name; raise ModelError if a name comes twice, and as :func:`_parse_joint`."""
     parsed = ((e, _parse_joint(e, notes)) for e in document.find_all('joint'))
     return by_name(((element, joint.name, joint) for element, joint in parsed), 'Joint')
 
 
 def _parse_joint(element: XmlElement, notes: FileNotes) -> UrdfJoint:
-    """Return the joint of an element; a joint whose axis has no length is read as fixed."""
+    """
+    Return the joint of an element; a joint whose axis has no length is read as fixed, with a note.
+
+    Raise ModelError for a missing name, type, parent or child, an unknown type, and numbers that cannot be read. Raise
+    InvalidLimits for a revolute joint without a <limit>.
+    """
     name = element.require('name')
     kind = element.require('type')
     if kind not in JOINT_TYPES:
@@ -107,11 +112,11 @@ def _parse_joint(element: XmlElement, notes: FileNotes) -> UrdfJoint:
 
 def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """
-    Return position [m] and roll, pitch, yaw [rad] of an origin element; the identity without one.
+    Return position [m] and roll, pitch, yaw [rad] of an origin element; zeros without the element or an attribute.
 
     :param origin: an element with xyz and with rpy or quat_xyzw, or None.
-    :raises ModelError: for other than finite numbers, a position beyond the largest length, both rotations, or a
-        quaternion whose norm is not 1.
+    :raises ModelError: for other than finite numbers, a coordinate beyond the largest length, both rotations, or a
+        quaternion whose norm is not 1, within 1 %.
     """
     if origin is None:
         return ZERO, ZERO
@@ -145,7 +150,12 @@ def _parse_constraints(
 
 
 def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstraint:
-    """Return the loop constraint of an element; raise ModelError if a link of it does not exist."""
+    """
+    Return the loop constraint of an element.
+
+    Raise ModelError if a link of it does not exist, if its name, parent or child is missing, or if numbers cannot be
+    read.
+    """
     name = element.require('name')
     ends = {tag: _end(element, f'Constraint {quote(name)}', tag) for tag in ('parent', 'child')}
     for tag, link in ends.items():
@@ -171,7 +181,7 @@ def _parse_constraint(element: XmlElement, links: Collection[str]) -> LoopConstr
 
 
 def _vector_of(element: XmlElement | None, default: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the xyz of an element; the default if the element is missing."""
+    """Return the xyz of an element, by default ``default``; raise ModelError if it is not three finite numbers."""
     return default if element is None else element.vector('xyz', default)
 
 
@@ -221,9 +231,12 @@ def _parse_limits(
     element: XmlElement, name: str, kind: str, notes: FileNotes
 ) -> tuple[float, float, float]:
     """
-    Return lower, upper and velocity limit of a joint; infinite for kinds of joints without limits.
+    Return lower and upper limit [rad or m] and velocity limit of a joint; a missing limit is infinite.
 
-    Raise InvalidLimits for a revolute joint without a <limit>.
+    A <safety_controller> narrows the limits, unless it leaves no range: then a note is added. A continuous joint has
+    only a velocity limit; a fixed, floating or planar joint has no limit.
+
+    Raise InvalidLimits for a revolute joint without a <limit>, and ModelError for text that is not a number.
     """
     limit = element.find('limit')
     if kind in ('fixed', 'floating', 'planar'):
@@ -309,7 +322,11 @@ def _unbounded(limit: float) -> float:
 
 
 def _soft_limits(safety: XmlElement | None) -> tuple[float, float]:
-    """Return the soft limits of a <safety_controller>; infinite for a limit that is not written."""
+    """
+    Return the soft limits of a <safety_controller> [rad or m].
+
+    A limit is infinite if it is not written or has a magnitude of at least 1e9.
+    """
     if safety is None:
         return -math.inf, math.inf
     lower = safety.get('soft_lower_limit')

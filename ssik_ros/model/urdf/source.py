@@ -56,11 +56,13 @@ def is_xml_text(source: TextSource) -> bool:
 
 def require_xml_text(text: str, noun: str) -> str:
     """
-    Return a text unchanged if it is an XML document; raise ModelError otherwise, for example for a path.
+    Return a text unchanged if it begins like XML, with ``<`` after blanks; raise ModelError otherwise, as for a path.
+
+    The rest of the text is not checked.
 
     :param text: the text of a message.
     :param noun: word for the text in messages ("robot description").
-    :raises ModelError: if it is not XML text.
+    :raises ModelError: if it does not begin with ``<``.
     """
     if not is_xml_text(text):
         raise ModelError(
@@ -131,10 +133,10 @@ def _existing_file(source: TextSource, noun: str) -> Path:
 
 def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
     """
-    Return a file's text in its declared encoding, and warnings.
+    Return a file's text in its declared encoding, UTF-8 by default, and a tuple of warnings.
 
-    Text in another encoding is read as Latin-1, with a warning. Raise ModelError if the file does not begin with ``<``
-    then, or has zero bytes.
+    If the file is not such text, or the encoding is unknown, it is read as Latin-1, with a warning. Raise ModelError
+    instead if it does not begin with ``<`` or has zero bytes. Raise OSError if it cannot be read.
     """
     data = path.read_bytes()
     declared = DECLARED_ENCODING.match(data)
@@ -185,9 +187,10 @@ def _xacro_failure(path: Path, reason: str, mappings: Mapping[str, str]) -> Mode
 
 def declared_arguments(path: Path) -> list[str]:
     """
-    Return the names of the arguments that a xacro file declares or uses.
+    Return the names of the arguments that a xacro file declares or uses, without those in comments.
 
-    Files that it includes by a plain path are searched too, up to 50 files.
+    Files that it includes by a plain path are searched too, and those that they include. The search ends once it knows
+    50 files, read or not. Files that cannot be read are left out.
 
     :param path: the file.
     """
@@ -213,7 +216,11 @@ def _xacro_value(value: object) -> str:
 
 
 def _expand_by_executable(path: Path, mappings: Mapping[str, str]) -> str:
-    """Return the text that the ``xacro`` program prints for a file; raise ModelError if it fails."""
+    """
+    Return the text that the ``xacro`` program prints for a file.
+
+    Raise ModelError if the program is missing, fails, or takes longer than XACRO_TIMEOUT.
+    """
     import shutil
     import subprocess
 
