@@ -128,6 +128,7 @@ class GroupSetup:
         :param seed: (n,); values outside the limits are moved to the limits.
         :param method: how values between the limits are chosen: at steps or at random.
         :raises InvalidLimits: if a translation of the group lacks a limit.
+        :raises KeyError: if a sampled joint has no step in ``discretization``.
         """
         rng = np.random.default_rng(0)
         low, high = self.robot.sampling_bounds(self.group)

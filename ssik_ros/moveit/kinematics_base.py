@@ -95,14 +95,16 @@ class KinematicsBase:
         """
         Make the solver and warm it up; return whether that worked.
 
-        If the solver cannot be made, the error is logged, and ``reason`` has its text.
+        If the solver cannot be made, or a frame does not fit, the error is logged, and ``reason`` has its text. An
+        earlier setup stays in use then. After a success no joint is redundant, until :meth:`set_redundant_joints` is
+        called.
 
         :param robot: the robot.
         :param group_name: name of one of its planning groups.
         :param base_frame: link in which all poses are given; only the group's base is allowed, empty means the same.
         :param tip_frames: links whose poses are given, in the order of the group's tips; each a tip or a link fixed to
-            it.
-        :param search_discretization: step of redundant joints [rad or m].
+            it. Empty means the tips.
+        :param search_discretization: without effect, because :meth:`set_redundant_joints` sets the steps.
         """
         try:
             group = robot.group(group_name)
@@ -244,10 +246,12 @@ class KinematicsBase:
         self, link_names: Sequence[str], joint_angles: Vector
     ) -> list[FloatArray] | None:
         """
-        Return the poses (4, 4) of links in the base frame; None for unknown links or a bad joint vector.
+        Return the poses (4, 4) of links in the base frame; None before initialization, or for wrong arguments.
 
-        :param link_names: names of links of the robot.
-        :param joint_angles: (n,) finite values of the group's variables.
+        Joints outside the group have default positions.
+
+        :param link_names: names of links of the robot; an unknown one gives None.
+        :param joint_angles: (n,) finite values of the group's variables; others give None.
         """
         setup = self._setup
         if setup is None or not all(name in setup.robot.tree.link_index for name in link_names):
@@ -268,9 +272,10 @@ class KinematicsBase:
         """
         Return the solution nearest to the seed by the sum of the joint differences, as MoveIt measures it.
 
-        Only a solver that knows the branches of a pose compares solutions. Any other runs one search, which starts at
-        the seed. Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause.
-        If the options allow approximate solutions, the reply has the nearest posture instead, and ``solved`` is True.
+        Only a solver that knows branches of a pose compares solutions, at most 256. Any other runs one search, which
+        starts at the seed. Without a solution, ``solved`` of the reply is False, and the reply has the error code and
+        the cause. If the options allow approximate solutions and the search has a nearest posture, the reply has it,
+        and ``solved`` is True.
 
         :param pose: (4, 4) in the base frame, or (t, 4, 4) for several tips.
         :param seed: (n,).
@@ -308,15 +313,19 @@ class KinematicsBase:
         Search for one solution within a time budget; the arguments cover all forms of MoveIt's ``searchPositionIK``.
 
         Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause. If the
-        options allow approximate solutions, the reply has the nearest posture instead, and ``solved`` is True. A
-        request that seems to come from a control loop then gets one step towards the pose, see :mod:`.nearest_steps`.
+        options allow approximate solutions and the search has a nearest posture, the reply has it, and ``solved`` is
+        True.
+
+        With such options a request for one tip that seems to come from a control loop first gets one step towards the
+        pose, see :mod:`.nearest_steps`. It must come without consistency limits, cost function and state. If the
+        callback refuses the step, a search follows.
 
         :param poses: (4, 4) in the base frame, or one for each tip in the order of the tip frames.
         :param seed: (n,).
         :param timeout: budget [s]; zero or less means the default.
         :param consistency_limits: (n,) largest difference of each joint from the seed; None or empty for no limit.
         :param solution_callback: called with the first pose and a candidate; the search goes on until it returns
-            SUCCESS.
+            SUCCESS or the budget ends.
         :param cost_function: called with the first pose, a solution and the seed. Of at most 16 solutions that are
             found, the one of the smallest cost wins.
         :param options: MoveIt's options.
@@ -348,8 +357,9 @@ class KinematicsBase:
         """
         Return the step of one control cycle from the seed (n,) towards a pose (4, 4), within velocity limits.
 
-        Return None if the group has several tips, if joints are locked, or if numbers are invalid. Return None also for
-        a request that does not come from a control loop.
+        Return None before initialization, if the group has several tips, if joints are locked, or if numbers are
+        invalid. Return None also if :meth:`NearestSteps.take` does, as for a request that does not seem to come from a
+        control loop.
 
         :param budget: time budget of the request, half of a cycle [s].
         """
@@ -381,14 +391,16 @@ class KinematicsBase:
 
         Without discretization these are all branches, if the solver knows them; otherwise different solutions of a
         search. With discretization, the redundant joints are held at sampled values, at steps or at random, and each
-        combination is solved. The solver returns at most 256 solutions for each combination.
+        combination is solved. The solver returns at most 256 solutions for each combination. If it searches, the
+        solution to which the seed leads is added, maybe a second time.
 
         :param poses: (t, 4, 4) in the base frame, one for each tip.
         :param seed: (n,).
         :param options: MoveIt's options.
-        :returns: the solutions; on failure none, with the reason as ``kinematic_error``. A wrong number of poses gives
-            MULTIPLE_TIPS_NOT_SUPPORTED, none EMPTY_TIP_POSES, a bad seed NO_SOLUTION. Sampling without redundant
-            joints, without a step, or of a slide without limits gives DISCRETIZATION_NOT_INITIALIZED.
+        :returns: the solutions; on failure none, with the reason as ``kinematic_error``. It is SOLVER_NOT_ACTIVE before
+            initialization. A wrong number of poses gives MULTIPLE_TIPS_NOT_SUPPORTED, none EMPTY_TIP_POSES, a bad seed
+            NO_SOLUTION. Sampling without redundant joints, without a step, or of a slide without limits gives
+            DISCRETIZATION_NOT_INITIALIZED.
         """
         setup = self._setup
         if setup is None:
@@ -439,8 +451,8 @@ class KinematicsBase:
         """
         Return the first solution of a request, or its solution with the smallest ``cost``.
 
-        If no solution is found, the reply has the cause. If the options allow approximate solutions, it has the nearest
-        state.
+        If no solution is found, the reply has the cause; a malformed request has the cause BAD_TARGET. If the options
+        allow approximate solutions and the search has a nearest posture, the reply has it, and ``solved`` is True.
 
         :param cost: called with the first pose, a solution and the seed; None takes the first solution.
         :param more: further fields of :class:`SolveRequest`.

@@ -65,8 +65,8 @@ class NearestSteps:
         A joint without a velocity limit moves at most at 1 rad/s or 1 m/s.
 
         Return None if the request seems not to come from a control loop: if the budget is not above 0 or is above 0.05
-        s, or the seed is outside the limits. Return None also if the joints cannot move the tip as far as the pose in a
-        cycle. A joint with the velocity limit 0 gives None, too.
+        s, or the seed is outside the limits. Return None also if the pose is farther than the joints can move the tip
+        in a cycle, by the Jacobian at the seed. A joint with the velocity limit 0 gives None, too.
 
         :param pose: (4, 4) of the tip in the base.
         :param seed: (n,) posture at the beginning of the cycle.
