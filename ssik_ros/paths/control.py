@@ -130,9 +130,11 @@ def import_library(name: str, look_up: Callable[[], object]) -> Any:
     """
     Import a module in another thread and return it; call ``look_up`` every IMPORT_LOOKS seconds meanwhile.
 
+    A module that is loaded already is returned at once.
+
     :param name: name of the module.
-    :param look_up: raises an exception if the caller no longer waits for the import.
-    :raises SolverError: if the import fails.
+    :param look_up: raises an exception if the caller no longer waits for the import; it passes through.
+    :raises SolverError: if the import fails with an ImportError.
     """
     if name not in sys.modules:
         work = threading.Thread(target=_import, args=(name,), name=f'import {name}', daemon=True)

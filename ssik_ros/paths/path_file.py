@@ -139,8 +139,11 @@ def _offset(
     """
     Return the pose (4, 4) that all waypoints of a file are multiplied with from the left.
 
-    It is the frame that the file gives its waypoints in, placed in the workpiece or the base link. In the frame WORLD,
-    the offset of the file is used as it is.
+    It is the link ``offset_frame`` in the workpiece or the base link, all joints at zero, times the offset of the file.
+    In the frame WORLD, the default, it is only this offset.
+
+    Raise ConfigError for malformed numbers and if ``offset_rotation`` is not a rotation; raise FrameNotFound for an
+    unknown link.
     """
     xyz = read_numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
     rows = read_list(data, 'offset_rotation', path) or np.eye(3).tolist()
@@ -188,7 +191,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """
-    Return the request fields objective, penalties, passes and ``is_closed`` that a file sets.
+    Return the request fields objective, penalties and passes that a file sets, and ``is_closed`` in any case.
 
     Raise InvalidOption for an unknown objective, and ConfigError for a value of a wrong type.
     """
@@ -218,7 +221,8 @@ def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, 
     """
     Return the request field ``tolerance`` from the key ``freedom`` of a file; an empty mapping without the key.
 
-    It is one tolerance for all waypoints, or a list with one for each; None is an exact pose.
+    It is one tolerance for all waypoints, or a list with one for each; None is an exact pose. If entries of a list
+    overlap, the last one counts. Raise ConfigError for values of a wrong type, and for waypoints that do not exist.
 
     :param count: number of waypoints.
     """
@@ -329,8 +333,8 @@ def read_waypoints(path: Path) -> FloatArray:
     """
     Return the waypoints (m, 4, 4) in a file, a pose each.
 
-    :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML.
-    :raises InvalidTarget: for rows that are not poses, fewer than two rows or too many.
+    :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML (``.yaml`` or ``.yml``).
+    :raises InvalidTarget: for quaternions that are not of length 1, within 1 %, and fewer than two rows or too many.
     :raises SsikError: for a file that cannot be read or has another form.
     """
     if path.suffix.lower() in ('.yaml', '.yml'):

@@ -298,7 +298,7 @@ class ToolPath:
         """
         Return how far the cost may be above the least possible cost, as a share of the cost.
 
-        It is 0 if the plan failed.
+        It is 0 if the plan failed or its cost is 0.
         """
         if not np.isfinite(self.cost) or self.cost <= 0.0:
             return 0.0

@@ -45,11 +45,12 @@ def _moved(
     chain: ToolChain, rows: list[FloatArray], poses: FloatArray, is_singular: NDArray[np.bool_]
 ) -> list[tuple[int, FloatArray]]:
     """
-    Continue postures of regular waypoints to singular waypoints next to them; return (waypoint, posture (n,)) pairs.
+    Continue postures of regular waypoints along the singular waypoints next to them; return (waypoint, posture) pairs.
 
-    The search ends after MOST_MOVED postures.
+    The search ends before there are more than MOST_MOVED pairs.
 
     :param rows: postures (k, n) of each waypoint.
+    :param poses: (m, 4, 4) waypoints.
     :param is_singular: (m,) mask of singular waypoints.
     """
     moved: list[tuple[int, FloatArray]] = []

@@ -76,8 +76,8 @@ class ToolChain:
         :param spin: the spin that the tool may have at all waypoints; None without one. Only an arm with five joints
             uses it: the closed form finds its spin.
         :raises TopologyMismatch: when the chain has no closed form.
-        :raises InvalidOption: for locked joints that the group does not have, a value outside the limits, and five
-            joints without a spin.
+        :raises InvalidOption: for locked joints that the chain does not have, a value outside the limits, and fewer
+            than six joints without a spin. Also if the workpiece is not one of two tips, or if a joint moves both tips.
         """
         settings = request or ToolPathRequest()
         self.robot, self.locked = robot, dict(settings.locked)

@@ -188,10 +188,12 @@ class TravelSearch:
 
     def _shifted(self, q: FloatArray, shift: float) -> FloatArray | None:
         """
-        Return the posture nearest to ``q`` whose tool is shifted along its axis by ``shift`` [m].
+        Return the posture nearest to ``q``, by the largest joint difference, whose tool is shifted along its axis.
 
         Parameters keep their values. Return None without a solution, or if the nearest solution is outside the limits
         or differs by a quarter turn or more.
+
+        :param shift: distance of the shift [m].
         """
         chain = self._chain
         shifted = chain.pose(q)
@@ -241,9 +243,10 @@ class TravelSearch:
 
     def _extend(self, tree: _Tree, target: FloatArray, longest: float) -> int:
         """
-        Extend a tree from its nearest posture towards ``target`` as far as the motion is free, at most by ``longest``.
+        Extend a tree from its nearest posture towards ``target``, at most by ``longest``.
 
-        Return the index of the new posture, -1 if the tree did not grow.
+        If the motion is free, the tree gets its end, otherwise BACK_OFF times the free part. Return the index of the
+        new posture, -1 if the tree did not grow.
         """
         near = tree.nearest(target)
         start = tree.posture(near)

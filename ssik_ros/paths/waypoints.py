@@ -64,7 +64,9 @@ def straight_lines(
     poses: ArrayLike, step: float = LINE_STEP, turn: float = LINE_TURN
 ) -> FloatArray:
     """
-    Return waypoints (k, 4, 4) on straight lines between poses; the rotation from one pose to the next is about one axis.
+    Return waypoints (k, 4, 4) on straight lines between poses, on which the tool turns about one axis.
+
+    The waypoints of a line have equal distances. The poses themselves are among them, up to rounding.
 
     :param poses: (m, 4, 4), or a list of poses in any form; at least two.
     :param step: largest distance of neighbouring waypoints [m].
@@ -134,7 +136,8 @@ def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]'
     """
     Return the indices of corners: positions (m, 3) at which a straight line changes its direction abruptly.
 
-    Waypoints on a smooth curve, where each direction changes a little, are not corners.
+    A corner turns by more than CORNER_ANGLE, and by more than four times the turn at each neighbour. So waypoints on a
+    smooth curve are not corners.
     """
     steps = np.diff(places, axis=0)
     lengths = np.linalg.norm(steps, axis=1)

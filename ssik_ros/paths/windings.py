@@ -44,11 +44,15 @@ def put_within_limits(
     """
     Return a copy of a path whose joints are shifted by whole turns into their limits, and the first joint that fails.
 
+    All rows of a joint get the same shift. Of several shifts, the joint takes the one that moves the middle of its
+    values nearest to zero. Values that rounding leaves outside are moved to the limit.
+
     :param q: (m, n) without jumps of whole turns.
-    :param turning: (n,) 1 for joints that may be shifted, else 0.
+    :param turning: (n,) 1 for joints that may be shifted, else 0; the others are not checked.
     :param chain: the chain with the limits.
     :param is_fixed: True if the first row must not be shifted; then no row is.
-    :returns: the path, and the index of the first joint that leaves its limits with every shift; -1 if none does.
+    :returns: the path, and the index of the first joint that leaves its limits with every shift; -1 if none does. After
+        a failure, only the joints before this one are shifted.
     """
     q = q.copy()
     for joint in np.flatnonzero(turning):
@@ -73,7 +77,8 @@ def every_winding(
     """
     Return each row once for every value of one joint, shifted by whole turns, that is within its limits.
 
-    The second array has the index of the original row of each returned row.
+    The second array has the index of the original row of each returned row. Rows are sorted by the shift, the most
+    negative one first.
 
     :param q: (k, n) postures.
     :param joint: index of the joint.
@@ -91,7 +96,7 @@ def shifts_within(
     """
     Return all whole turns that move angles into a range: the index (s,) of the angle, and the turns (s,) [rad].
 
-    Smaller turns come first.
+    They are sorted by the turns, the most negative first, then by the index.
 
     :param angles: (k,) [rad].
     :param low, high: ends of the range, finite [rad].

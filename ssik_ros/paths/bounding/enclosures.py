@@ -294,8 +294,11 @@ def _narrowed(
     """
     Return smaller boxes that hold the same postures as boxes around ``q``, and a mask (k,) of boxes without a posture.
 
-    Given boxes have the half widths ``halves`` (k, n). New boxes may use other joints as parameters. The mask is True
-    only if it is proved that no posture in the box reaches its pose.
+    Given boxes have the half widths ``halves`` (k, n). New boxes may use other joints as parameters; they must be used
+    only where ``is_proved`` is True. The mask is True only if it is proved that no posture in the box reaches its pose.
+
+    :param q: (k, n) centres of the given boxes.
+    :param poses: (k, 4, 4) target poses.
     """
     refinement, center = BoundedRefinement(arm.chain.chain), q.copy()
     for k, bounds in enumerate(np.stack([q - halves, q + halves], axis=1)):

@@ -209,8 +209,8 @@ class RelaxedPaths:
         A round computes the cheapest sequences, raises ``best`` to their cost, drops boxes of costlier paths, and
         halves some of the others.
 
-        :param is_early: True halves all boxes whose branch is not proved to exist, False the boxes on the cheapest
-            sequences.
+        :param is_early: True halves all boxes whose branch is not proved to exist, unless there are many boxes.
+            Otherwise the boxes on the cheapest sequences are halved.
         """
         nodes, cost = self._nodes, self._known_path.cost
         assert nodes is not None
@@ -262,7 +262,7 @@ class RelaxedPaths:
         """
         Return the least cost of a sequence of boxes from one end of the path to each box; None if time is up.
 
-        All costs are infinite if a layer has no box.
+        All costs are infinite if a layer has no box, apart from the last layer in this direction.
 
         :param nodes: the boxes, sorted by layer.
         :param starts: (layers + 1,) first row of each layer, then the number of boxes.
@@ -424,7 +424,7 @@ def relaxed_bound(
     Return a proved lower bound on the cost of any joint path along exact poses; None for an arm that it cannot treat.
 
     The arm must be a :class:`~ssik_ros.paths.bounding.wrist_arms.WristArm`: seven turning joints with a spherical
-    wrist, and further joints before them.
+    wrist, and maybe further joints before them. The bound is at most the cost of ``known_path``.
 
     :param chain, limits, poses: the joints, the objective and the largest steps, (m, 4, 4) waypoints.
     :param known_path: a path through the waypoints, and its cost.

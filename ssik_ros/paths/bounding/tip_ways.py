@@ -78,9 +78,12 @@ def tip_levers(chain: ToolChain) -> FloatArray:
 
 def _least_motions(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, FloatArray]:
     """
-    Return the least distance (m - 1,) [m] and angle (m - 1,) [rad] that the tool must move between waypoints.
+    Return lower bounds (m - 1,) on the distance [m] and the angle [rad] that the tool must move between waypoints.
 
-    The tolerances of both waypoints are subtracted; 0 if they overlap.
+    The tolerances of both waypoints are subtracted; a bound is 0 if they overlap. The angle is 0 also if one of them
+    tolerates roll, pitch or yaw, or if the spin is tolerated and the tool axes differ.
+
+    :param poses: (m, 4, 4) waypoints.
     """
     corners = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
     largest_offsets = np.linalg.norm(corners, axis=1)

@@ -63,6 +63,7 @@ def make_bodies(
     :param look_up: called between shapes; it raises an exception to stop the work.
     :returns: the arrays, and (s,) the index in ``scene.shapes`` of the shape of each body.
     :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
+    :raises SolverError: if there are meshes and SciPy is missing.
     """
     serial, n = chain.chain, chain.size
     parts = [_parts(entry, look_up) for entry in scene.shapes]
@@ -184,10 +185,10 @@ def _levers(
     chain: ToolChain, homes: FloatArray, spheres: FloatArray, carriers: IntArray
 ) -> FloatArray:
     """
-    Return the levers (n, s): the largest distance a point of each body moves per unit of each joint, in any posture.
+    Return the levers (n, s): upper bounds on how far a point of each body moves per unit of each joint.
 
-    The unit is m/rad for a turning joint and 1 for a prismatic joint. The lever is 0 if the joint does not move the
-    body.
+    They hold in any posture in which slides without limits stay within FARTHEST_SLIDE. The unit is m/rad for a turning
+    joint and 1 for a prismatic joint. The lever is 0 if the joint does not move the body.
 
     :param homes: (s, 4, 4) pose of each body in the base, with all joints at zero.
     :param spheres: (s, 4) bounding sphere of each body in its frame: centre and radius [m].

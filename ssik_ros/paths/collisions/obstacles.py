@@ -106,6 +106,8 @@ class Obstacles:
         """
         Check postures by the kernels, and doubtful ones by the collision library; return the verdicts, none doubtful.
 
+        The library changes only the verdict of a posture: its pair and distance come from the kernels.
+
         :param q: (m, n) postures.
         :param enough: distance beyond the required one; above it the distances need not be tight [m].
         """
@@ -129,9 +131,10 @@ class Obstacles:
         self, q: FloatArray, look_up: Callable[[], None] = do_nothing
     ) -> tuple[FloatArray, IntArray]:
         """
-        Return how far each straight motion between neighbouring rows is free (k - 1,), and its colliding pair (k - 1,).
+        Return how far each straight motion between neighbouring rows is free (k - 1,), and a pair of bodies (k - 1,).
 
-        The free part runs from 0, colliding at once, to 1, a free motion, whose pair is -1. Free parts are proved.
+        The free part runs from 0 to 1. It is proved free, but a part below 1 may be too small, because the steps of a
+        proof are limited. The pair collides, or nearly, where the part ends; it is -1 for a free motion.
 
         :param q: (k, n) postures, angles not wrapped.
         :param look_up: called once for each MOTIONS_AT_ONCE motions; it raises an exception to stop.

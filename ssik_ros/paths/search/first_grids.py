@@ -40,8 +40,8 @@ def first_corridors(
     """
     Return the best few corridors (candidate paths) on the first grid and None, or after a failure (corridors, failure).
 
-    After a failure with stride 1, the list has the longest part of a candidate that was found; it is empty if no
-    posture was found, and with other strides.
+    After a failure with stride 1, the list has the longest candidate that was found, up to its first step above the
+    limits. It is empty if no posture was found, and with other strides.
 
     :param grids: the search on each grid.
     :param limits: largest steps and objective.
@@ -108,7 +108,7 @@ def _before_wide_step(layers: Layers, piece: Piece, limits: StepLimits) -> Piece
 
 def _different(grids: GridSearch, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
     """
-    Return the best piece and up to MOST_CORRIDORS - 1 others through all layers, best first.
+    Return the best piece first, and then up to MOST_CORRIDORS - 1 other cheap pieces through all layers.
 
     A piece is a sequence of rows (postures) of consecutive layers. Rows near a piece that is found get an extra cost
     for the next search, so that the pieces differ. Without free parameters only the best piece is returned.

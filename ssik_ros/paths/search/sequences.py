@@ -177,8 +177,9 @@ class GridSearch(NamedTuple):
 
         With ``are_motions_checked``, a posture at the end of a colliding motion is forbidden, and the search is
         repeated up to MOST_REPAIRS times. If motions still collide then, the sequence ends before the first of them.
+        Free travel between passes is not checked.
 
-        :param layers: the postures.
+        :param layers: the postures; forbidden ones are marked in it.
         :param are_motions_checked: whether the motions between waypoints must be free of collisions too.
         """
         obstacles = self.checks.obstacles

@@ -96,7 +96,7 @@ class WaypointSearch:
 
         :param task: waypoints, limits and checks.
         :param ends: postures (n,) that the path must have at the first and the last waypoint; None leaves an end free.
-        :param earlier_path: (m, n) a path to improve, so that the result costs at most as much; None without any.
+        :param earlier_path: (m, n) a path that is tried as a further candidate of the first grid; None without any.
         """
         self._task, self._ends, self._earlier_path = task, ends, earlier_path
         space, nothing = task.space, np.zeros(0, dtype=np.int64)
@@ -148,8 +148,9 @@ class WaypointSearch:
         """
         Search a path with free travel between its passes and store it; return None, or the failure.
 
-        If no travel is found from or to a posture, another path is searched that avoids it, up to MOST_PAIRS times.
-        After a failure ``_best`` is the part of the path before the gap.
+        If no travel is found from or to a posture, another path is searched that avoids it, up to MOST_PAIRS paths in
+        all. If travel fails, ``_best`` is the part of the last path before the gap. If the first search fails, it is as
+        :meth:`_search` leaves it.
         """
         blocked, piece = None, self._best
         for _ in range(MOST_PAIRS):
@@ -236,7 +237,7 @@ class WaypointSearch:
         """
         Search for the best path on grids of the parameters, from coarse to fine, and store it in ``_best``.
 
-        Return None, or the failure; then ``_best`` is the longest part of a path that was found. Joint limits after
+        Return None, or the failure; then ``_best`` is a part of a path, if the grids gave one. Joint limits after
         winding, and free travel, are not checked here.
         """
         space, limits, poses, checks, control, _ = self._task
