@@ -12,7 +12,9 @@ from ssik_ros.problem.problem import Axes, build_problem, PoseConstraint, Rows
 
 def manipulability_of(jacobian: FloatArray) -> FloatArray:
     """
-    Return Yoshikawa's manipulability of Jacobians, the product of their singular values; 0 at a singular posture.
+    Return the manipulability of Jacobians: the product of their min(6, n) singular values.
+
+    At a singular posture it is 0 up to rounding. With six or more joints it is Yoshikawa's measure.
 
     :param jacobian: (..., 6, n) one or more Jacobians.
     :returns: an array (...) with one number for each Jacobian.

@@ -76,9 +76,11 @@ ONE_TIP = (1, 4, 4)
 
 def is_plain(request: SolveRequest) -> bool:
     """
-    Return whether a request wants one solution and nothing special, apart from tolerance, timeout and cancel flag.
+    Return whether a request wants one solution and nothing special.
 
-    Planners and control loops send nearly nothing else; solvers have fast paths for such requests.
+    The state, the tolerance, the timeout and the cancel flag may have any value. A ``max_solutions`` other than the
+    object ONE makes the request special. Planners and control loops send nearly nothing else; solvers have fast paths
+    for such requests.
     """
     return (
         request.max_solutions is ONE
@@ -165,9 +167,10 @@ class BranchSolver(Protocol):
         Return the branches of a pose that are within limits and accepted by ``request.validate``, best first.
 
         If ``is_complete`` is True, these are all branches, except at a (nearly) singular pose, where further branches
-        may exist. If it is False, only branches at samples of a redundancy are returned.
+        may exist. If it is False, only branches at samples of a redundancy are returned. Without any branch, the result
+        has the cause.
 
-        :param request: the request; ``max_solutions`` and budgets are not read.
+        :param request: the request; ``max_solutions`` is not read, and a closed form ignores budgets.
         """
         ...
 

@@ -238,8 +238,8 @@ class Problem:
         Return an upper bound on the distance of a tip from its first joint, the largest of all constraints [m].
 
         It adds the lengths of all links and, for each slide, its largest absolute value. It is infinite if a slide
-        lacks limits or is not in the group. It is also infinite if a constraint is not an unweighted target pose of
-        frame b in the fixed root frame.
+        lacks limits, is not in the group, or may leave its limits (``keeps_limits`` False). It is also infinite if a
+        constraint is not an unweighted target pose of frame b in the fixed root frame.
         """
         table = layout.TABLES.show(self.ints, self.reals).constraint_f
         return float(table[:, layout.CONSTRAINT_REACH].max())
@@ -338,7 +338,9 @@ class _Nodes:
         offset: float = 0.0,
     ) -> tuple[int, FloatArray]:
         """
-        Append one node; return its index, and the rotation (4, 4) from its frame back to the joint's frame.
+        Append one node; return its index, and the pose (4, 4) of the joint's frame in the node's frame.
+
+        Both frames are after the motion. The pose is a rotation, because the axis of a node is +z.
 
         :param kind: kind of the node, such as ``layout.REVOLUTE``.
         :param parent: index of the node above, -1 for the root.

@@ -189,6 +189,8 @@ class RequestQueue(Generic[Request]):
         """
         Update the mean time of responses without a search by the time of one response.
 
+        Later responses have more weight. The time counts as at least RESPONSE_TIME and at most LONGEST_RESPONSE.
+
         :param seconds: from taking the request out of the queue to the sent response [s].
         """
         latest = min(max(seconds, RESPONSE_TIME), LONGEST_RESPONSE)
@@ -196,9 +198,9 @@ class RequestQueue(Generic[Request]):
 
     def reserve(self, budget: float, others: int) -> float:
         """
-        Return how long before its deadline a request has to end, so that all other responses are in time [s].
+        Return how long before its deadline a request has to end, to leave time for all other responses [s].
 
-        It is at most a fifth of the budget.
+        It is at most a fifth of the budget, even if the other responses take longer.
 
         :param budget: from the arrival of the request to its deadline [s].
         :param others: number of other requests that wait or are being handled.
@@ -243,10 +245,10 @@ class RequestQueue(Generic[Request]):
 
     def take_late(self, now: float) -> Request | None:
         """
-        Remove and return the late request with the earliest deadline; None if no request is late.
+        Remove and return the waiting request with the earliest deadline if it is late; None otherwise.
 
         A request is late if its deadline comes before the other waiting requests can get their responses, see
-        :meth:`reserve`.
+        :meth:`reserve`. Requests with a later deadline are not looked at.
 
         :param now: reading of ``time.monotonic`` [s].
         """
