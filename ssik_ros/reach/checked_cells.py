@@ -199,7 +199,8 @@ class CheckedArm(ReachArm):
         """
         Try further postures of a pose whose postures all collide; return (free ones (k, n), number tried).
 
-        They come from self-motions if the arm has seven joints and a closed form, otherwise from a search.
+        They come from self-motions if the arm has seven joints and a closed form, otherwise from a search. If the
+        closed form finds all branches, nothing is tried.
         """
         assert self._checks is not None
         if self._tracer is not None:

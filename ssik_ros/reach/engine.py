@@ -143,12 +143,14 @@ def run_units(
     """
     Do units of a job, and return the sum of their counts (k,); an empty array without units.
 
+    An exception of a unit ends the run and passes through.
+
     :param job: the work.
     :param units: the numbers of the units, read as they are needed.
     :param workers: the processes that do the units.
     :param report: called with the progress after each batch.
     :param left: number of units, if known: the last batches are smaller, so that all workers end together.
-    :raises SsikError: if a unit raises one, or if the scheduler does not respond.
+    :raises SsikError: if a unit raises one, if a worker process ends by itself, or if the scheduler does not respond.
     """
     total, progress = np.zeros(0, dtype=np.int64), Progress(0, 0, 0.0, 0)
     with contextlib.closing(_reports(job, _Batches(units, left), workers)) as reports:

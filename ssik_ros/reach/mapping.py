@@ -203,7 +203,7 @@ def make_map(
     :param report: called after each batch of units, with the progress and the number of units that this run makes.
     :raises SsikError: if the folder holds another map or anything else, if the disk is full, or if another run makes
         this map.
-    :returns: (k,) number of cells of the whole map for each status.
+    :returns: (k,) number of cells of the whole map for each status; 0 for NOT_ASKED.
     """
     store = MapStore(path.absolute())
     store.create(plan)

@@ -149,7 +149,8 @@ def find_places(
     :param arms: one arm or two, each with the places that its base may have.
     :param tasks: poses to reach, in the cell.
     :param settings: settings of the search; None for the defaults.
-    :param report: called with the finished share, 0 to 1, and a text about the present step.
+    :param report: called with the finished share, 0 to below 1, and a text about the present step. The share starts
+        again at 0 for the grid of a second arm.
     :raises InvalidOption: for another number of arms.
     """
     if not 1 <= len(arms) <= 2:
@@ -217,7 +218,8 @@ class _PlaceSearch:
         """
         Return placements (d,) as shares from 0 to 1, best first, without those that are nearly equal to a better one.
 
-        A placement with the same base positions but other orientations is also left out if its score is equal.
+        Nearly equal are placements that differ by at most a quarter of the grid spacing in each direction. If only
+        orientations of the bases differ by more, a placement is left out if its score is equal.
 
         :param placements: placements with their scores (weight, worst value), best first.
         :param spacing: (d,) spacing of the grid, in shares.
@@ -266,9 +268,11 @@ class _PlaceSearch:
         self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]
     ) -> tuple[list[FloatArray], FloatArray]:
         """
-        Return placements (d,) to start searches from, best first and apart from each other, and the grid spacing (d,).
+        Return placements (d,) to start searches from, apart from each other, and the grid spacing (d,).
 
-        Both are shares: for each direction in which a base may move, a number from 0 to 1.
+        Both are shares: for each direction in which a base may move, a number from 0 to 1. At most ``places`` + 2
+        placements are returned. Those at different positions come first, then those that differ only by a turn; each
+        part is best first.
 
         :param grids: for each arm, its places (c, d) as shares.
         :param reached: for each arm, a mask (c, m) of the tasks that each place reaches.
@@ -293,9 +297,12 @@ class _PlaceSearch:
 
     def _paired(self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]) -> FloatArray:
         """
-        Return the placements (c, d) on the grid that reach the largest weight of tasks, at most JUDGED.
+        Return at most JUDGED placements (c, d) on the grid that reach a large weight of tasks, largest first.
 
-        For two arms, good places of both are combined; pairs of bases nearer than ``apart`` come last.
+        With one arm no place of the grid is better. For two arms, only the PAIRED best places of each are combined;
+        pairs of bases nearer than ``apart`` come last.
+
+        :param grids, reached: as for :meth:`_starts`.
         """
         weights = self.tasks.weights
         if len(grids) == 1:
@@ -409,9 +416,10 @@ class _PlaceSearch:
         """
         Return the names of bodies that collide in a posture of an arm, as text; empty if the posture is free.
 
-        With two arms, a free posture is accepted in ``pair``, so that later postures are checked against it.
+        If there is a ``pair``, a free posture is accepted in it, so that later postures are checked against it. Without
+        collision geometry every posture counts as free.
 
-        :param pair: both arms; None with one arm.
+        :param pair: both arms; None with one arm, or if an arm has no collision geometry.
         :param arm: index of the arm.
         :param place: (6,) coordinates of its base.
         """
@@ -479,7 +487,8 @@ def _grid(lengths: FloatArray) -> FloatArray:
     """
     Return a regular grid of places (c, d), at most MOST_PLACES, about equally fine in all directions.
 
-    A place has a share, from 0 to 1, of each direction.
+    A place has a share, from 0 to 1, of each direction. A radian counts as a metre. A direction has at most MOST_ALONG
+    places. Without directions there is one place (1, 0).
 
     :param lengths: (d,) length of each direction [m or rad].
     """
@@ -503,7 +512,7 @@ def _spacing(grid: FloatArray) -> FloatArray:
 
 def _largest(values: FloatArray, most: int) -> NDArray[np.int64]:
     """
-    Return the indices of the ``most`` largest values, in descending order.
+    Return the indices of the ``most`` largest values, the largest value first; all indices if there are not more.
 
     If not all values equal to the last one fit, some are taken that are spread evenly among them.
     """

@@ -89,7 +89,11 @@ def read_cell(path: str | Path) -> WorkCell:
 
 
 def _read_settings(data: Mapping[str, Any], path: Path) -> PlaceSettings:
-    """Return the settings of the search in a file; raise ConfigError for values of a wrong type."""
+    """
+    Return the settings of the search in a file.
+
+    Raise ConfigError for values of a wrong type, and InvalidOption for values out of range.
+    """
     plain = PlaceSettings()
     whole = {}
     for key in ('places', 'seed'):
@@ -115,7 +119,8 @@ def _read_rest(
     """
     Return the posture (n,) in which an arm waits; None if the file gives none.
 
-    The file gives a named state of the SRDF or a list of joint values.
+    The file gives a named state of the SRDF or a list of joint values. Raise ModelError for an unknown state, and
+    ConfigError for anything but finite numbers.
     """
     given = data.get('rest')
     if given is None or isinstance(given, str):
@@ -129,8 +134,9 @@ def _robots(
     """
     Yield each robot that an arm of a file may be, with its base link and tip link.
 
-    The links are None unless the robot is from the catalogue. Raise ConfigError unless the arm names ``robot`` or
-    ``urdf``.
+    The links are None unless the robot is from the catalogue and not shipped. Raise ConfigError unless the arm names
+    either ``robot`` or ``urdf``, and for an empty list of robots or more than MOST_ROBOTS. Raise an SsikError if a
+    robot cannot be loaded.
     """
     if ('robot' in data) == ('urdf' in data):
         raise ConfigError(f"'{path}': an arm names robot or urdf.", path=str(path))
@@ -156,8 +162,11 @@ def _group(
     """
     Return the planning group of an arm: the named group, the only chain of the robot, or a chain of links.
 
-    Without a named group and with several chains, the chain leads from base to tip link, which are found if they are
-    not given.
+    The only chain is taken if neither the file nor the catalogue gives a link. Otherwise the chain leads from base to
+    tip link. Links in the file come before links of the catalogue, and :func:`find_ends` finds missing ones. Raise
+    ModelError if this fails.
+
+    :param base, tip: links from the catalogue, or None.
     """
     if 'group' in data:
         return robot.group(str(data['group']))
@@ -170,9 +179,11 @@ def _group(
 
 def _read_space(content: Any, path: Path) -> BaseSpace:
     """
-    Return the places that a file allows for a base: a range of each coordinate, or a straight rail.
+    Return the places that a file allows for a base: a range of each coordinate.
 
-    Angles in the file are in degrees.
+    A straight rail may replace the ranges of x, y and z. Angles in the file are in degrees. Raise ConfigError for
+    malformed values and for coordinates beyond 1 km or 360 degrees. Raise InvalidOption if a range ends before it
+    begins.
     """
     data = checked_mapping(content, str(path), 'a place', PLACE_KEYS)
     ends = np.zeros((2, 6))
@@ -217,7 +228,12 @@ def read_tasks(path: Path) -> PlaceTasks:
 
 
 def _tasks(columns: Mapping[str, FloatArray], path: Path) -> PlaceTasks:
-    """Return the tasks in columns of a table; raise InvalidTarget for quaternions whose length is not 1."""
+    """
+    Return the tasks in columns of a table; a missing optional column has its default of EXTRA.
+
+    Raise InvalidTarget for quaternions whose length is not 1, within 1 %, and for weights and tolerances that make no
+    sense.
+    """
     numbers = np.column_stack([columns[name] for name in NEEDED])
     lengths = np.linalg.norm(numbers[:, 3:], axis=1)
     wrong = np.flatnonzero(np.abs(lengths - 1.0) > 1e-2)

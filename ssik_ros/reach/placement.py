@@ -357,7 +357,8 @@ class PlacedArm:
         """
         Return a text that says why the arm has no posture within limits for a task.
 
-        "out of reach", and "every posture is outside the joint limits", are proved; other texts say how much was tried.
+        "out of reach", and "every posture is outside the joint limits", are proved. A text that begins with "not
+        reached" proves nothing.
 
         :param coordinates: (6,) coordinates of the base.
         :param tasks: all tasks.

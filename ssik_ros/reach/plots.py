@@ -116,9 +116,10 @@ def draw_directions(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure of the sphere of directions of the tip's z axis, coloured by a measure.
 
-    For ``dexterity`` and ``status`` a colour is the share of positions at which the direction is reachable, for
-    ``unknown`` the share at which it is unknown. Positions that were not asked do not count. For another measure it is
-    the mean over the positions at which the direction is reachable.
+    A point of the sphere has the colour of the orientation of the map whose z axis is nearest to it. For ``dexterity``
+    and ``status`` it is the share of positions at which this orientation is reachable, for ``unknown`` the share at
+    which it is unknown. Positions that were not asked do not count. For another measure it is the mean over the
+    positions at which the orientation is reachable, 0 without any.
 
     :param reach_map: the map.
     :param measure: one of :attr:`ReachMap.measures`.
@@ -168,8 +169,11 @@ def draw_histogram(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure: a histogram of a measure over all positions of the map with a value above zero.
 
+    For ``status`` it has a bar for each status.
+
     :param reach_map: the map.
     :param measure: one of :attr:`ReachMap.measures`.
+    :raises InvalidOption: for a measure that the map does not have.
     """
     values = reach_map.measure(measure)
     values = values[np.isfinite(values) & (values > 0.0)]
@@ -200,7 +204,7 @@ def _label(measure: str) -> str:
 
 
 def _unit(measure: str) -> str:
-    """Return a space and the unit of a measure; empty if it has no unit."""
+    """Return the unit of a measure in brackets, after a space; an empty text if it has no unit."""
     return f' [{MEASURES[measure]}]' if MEASURES[measure] else ''
 
 

@@ -151,7 +151,11 @@ class ReachMap:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether all cells in the region are decided; cells of missing units have the status NOT_ASKED."""
+        """
+        Return whether the map is computed: every cell of its region has a status other than NOT_ASKED.
+
+        Cells of missing units have the status NOT_ASKED.
+        """
         return 'counts' in self.attributes
 
     @property
@@ -238,11 +242,13 @@ class ReachMap:
         """
         Return the value of a measure at each position (x, y, z).
 
-        ``dexterity`` and ``unknown`` are shares of the orientations, ``status`` is the most frequent status. Any other
-        measure is the largest value of the reachable orientations, NaN without one.
+        ``dexterity`` and ``unknown`` are shares of all orientations. ``status`` is the most frequent status other than
+        NOT_ASKED; of equally frequent ones, the one with the least number. Any other measure is the largest value of
+        the reachable orientations, NaN without one.
 
         :param name: one of :attr:`measures`.
-        :param where: slices of the part; all of it by default.
+        :param where: slices of the part along (x, y, z, orientation), all of it by default. A whole number removes its
+            axis.
         :raises InvalidOption: for a measure that the map does not have.
         """
         check_measure(name, self.arrays)
@@ -251,14 +257,16 @@ class ReachMap:
 
     def slice(self, axis: str, value: float, measure: str = 'dexterity') -> FloatArray:
         """
-        Return a measure (a, b) on the plane of grid positions nearest to a coordinate; NaN outside of the region.
+        Return a measure (a, b) on the plane of grid positions nearest to a coordinate; NaN at positions not asked.
 
-        Its axes are the two other axes of the grid, in the order x, y, z.
+        Where no orientation is reachable, a measure other than the shares and the status is NaN, too. The axes of the
+        array are the two other axes of the grid, in the order x, y, z.
 
         :param axis: ``x``, ``y`` or ``z``.
         :param value: coordinate of the plane along this axis, in the base frame [m].
         :param measure: one of :attr:`measures`; the share of reachable orientations by default.
-        :raises InvalidOption: for another axis, a coordinate outside of the map, and a measure that the map does not have.
+        :raises InvalidOption: for another axis, a coordinate outside of the map, and a measure that the map does not
+            have.
         """
         if not isinstance(axis, str) or axis not in ('x', 'y', 'z'):
             raise InvalidOption(f"An axis is 'x', 'y' or 'z', not {shown(axis)}.")
@@ -345,12 +353,12 @@ class ReachMap:
 
     def _border(self, low: NDArray[np.int64], high: NDArray[np.int64], place: FloatArray) -> float:
         """
-        Return the distance of a position from the nearest grid position outside a window of the grid [m].
+        Return a lower bound on the distance of a position from all grid positions outside a window of the grid [m].
 
         It is infinite if the window is the whole grid.
 
         :param low, high: (3,) first index of the window along each axis, and the first index after it.
-        :param place: (3,) the position, inside the window [m].
+        :param place: (3,) the position, in the base frame [m].
         """
         step, origin = self.grid.step, self.grid.origin
         below = np.where(low > 0, place - (origin + step * (low - 1)), np.inf)
@@ -442,7 +450,8 @@ class ReachMap:
         """
         Return a mask (m,) of poses near a border: of the eight grid positions around, one has another status.
 
-        The other status is compared with the status of the nearest position, at the nearest orientation.
+        The other status is compared with the status of the nearest position, at the nearest orientation. Positions
+        outside the grid have the status NOT_ASKED.
 
         :param scaled: (m, 3) positions in grid steps from the first position.
         :param turn: (m,) index of the nearest orientation.
@@ -549,8 +558,9 @@ def at_positions(
     """
     Return the value of a measure at each position, from the values of its orientations.
 
-    For dexterity and ``unknown`` it is a share of the orientations, for ``status`` the most frequent status. For other
-    measures it is the largest value of reachable orientations; NaN if none is reachable.
+    For dexterity and ``unknown`` it is a share of all orientations. For ``status`` it is the most frequent status other
+    than NOT_ASKED, the least number of equally frequent ones; NOT_ASKED without any. For other measures it is the
+    largest value of reachable orientations; NaN if none is reachable.
 
     :param name: one of :data:`MEASURES`.
     :param status: (..., orientations) status of the cells.
