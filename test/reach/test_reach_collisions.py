@@ -276,6 +276,50 @@ def test_what_cannot_be_checked_is_refused():
         make_plan(chain, 'arm', small_grid(), ('clearance',))
 
 
+ONE_BOX = """
+<robot name="one_box">
+  <link name="base"/>
+  <link name="box">
+    <collision><origin xyz="0.5 0 0"/><geometry><box size="0.2 0.2 0.2"/></geometry></collision>
+  </link>
+  <joint name="turn" type="revolute">
+    <parent link="base"/><child link="box"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" velocity="1" effort="1"/>
+  </joint>
+</robot>
+"""
+
+
+def one_box():
+    """Return a robot whose only shape is a box of 0.2 m, 0.5 m from the axis of its joint, and its chain."""
+    robot = load_robot(ONE_BOX)
+    return robot, SerialChain.from_group(robot, robot.group_from_links('base', 'box'))
+
+
+def fork():
+    """Return two triangles on both sides of the box, as one obstacle: only the hull around both overlaps the box."""
+    corners = [[x, y, z] for y in (-0.4, 0.4) for x, z in ((0.2, -0.4), (0.8, -0.4), (0.5, 0.8))]
+    shape = ObjectShape(
+        SolidKind.MESH, (), np.eye(4), np.array(corners), np.array([[0, 1, 2], [3, 4, 5]])
+    )
+    return WorldObject('fork', np.eye(4), (shape,))
+
+
+@pytest.mark.parametrize(('height', 'is_free'), [(0.16, True), (0.14, False)])
+def test_a_solid_collides_although_a_hull_overlaps_the_robot_more(height, is_free):
+    robot, chain = one_box()
+    cube = solid('cube', SolidKind.BOX, [0.1, 0.1, 0.1], [0.5, 0.0, height])
+    for world in ([fork(), cube], [cube, fork()]):
+        checks = PostureChecks(chain, make_scene(robot, chain, world).scene)
+        assert checks.free(np.zeros((1, 1))).tolist() == [is_free]
+
+
+def test_a_robot_that_cannot_collide_with_anything_is_refused():
+    robot, chain = one_box()
+    with pytest.raises(InvalidOption, match="no joint of 'one_box' moves two shapes"):
+        make_scene(robot, chain)
+
+
 def test_an_object_that_always_touches_the_base_is_noted():
     robot, chain = robot_of('ur5e')
     under = solid('plinth', SolidKind.BOX, [0.3, 0.3, 0.3], [0.0, 0.0, -0.1])

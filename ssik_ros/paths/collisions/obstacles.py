@@ -113,10 +113,8 @@ class Obstacles:
         """
         judged = self.judge(q, enough)
         for index in np.flatnonzero(judged.verdicts == clearance.DOUBTFUL):
-            # If the doubtful pair has a mesh, the kernel has shown that all pairs without a mesh are apart.
-            scene = self._meshes if judged.pairs[index] in self._mesh_pairs else self._scene
-            state = self._chain.full_state(q[index])
-            judged.verdicts[index] = scene.colliding_pair(state) is not None
+            # The kernel keeps the pair with the least bound: others, with a mesh or without, may collide, too.
+            judged.verdicts[index] = self.is_colliding(q[index])
         return judged
 
     def is_colliding(self, q: FloatArray) -> bool:

@@ -166,7 +166,8 @@ def make_scene(
     :param robot: the robot.
     :param chain: the joints of the robot that move.
     :param world: objects in the model frame.
-    :raises InvalidOption: for a robot without collision geometry.
+    :raises InvalidOption: for a robot without collision geometry, and if no joint of the chain moves two shapes
+        towards each other.
     :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
     :raises ModelError: for a malformed shape of the robot, and for an invalid object.
     :raises SolverError: when coal is missing.
@@ -184,6 +185,11 @@ def make_scene(
     placed = at_rest[joints] @ np.array([entry.shape.placement for entry in scene.shapes])
     carriers = carried_by[joints]
     moves = carriers[scene.pairs[:, 0]] != carriers[scene.pairs[:, 1]]
+    if not moves.any():
+        raise InvalidOption(
+            f"In the chain, no joint of '{robot.name}' moves two shapes towards each other, so nothing can collide. "
+            + ADVICE
+        )
     notes = (*checker.warnings, *_touching(robot, scene, scene.pairs[~moves]))
     return ScenePlan(_gather(scene.shapes, carriers, placed, scene.pairs[moves]), notes)
 
