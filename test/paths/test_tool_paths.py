@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, SsikError
+from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
@@ -13,6 +14,7 @@ from ssik_ros.paths.search import waypoint_search
 from ssik_ros.paths.search.layered_search import make_layers
 from ssik_ros.paths.search_space import Samples
 from ssik_ros.paths.steps import path_cost
+from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.results import Cause
 
 PANDA_LINE = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40)
@@ -310,3 +312,15 @@ def test_a_path_needs_no_distance_beyond_the_clearance(ur5e):
     path = plan_tool_path(ur5e, arm_of(ur5e), UR_LINE, request)
     assert_valid(ur5e, path, UR_LINE, request)
     assert room > 0.01
+
+
+def test_a_robot_without_collision_geometry_takes_the_same_path_with_checks():
+    arm, data = load_arm('irb120'), arm_data('irb120')
+    group = arm.group_from_links(data.base_link, data.tip_link)
+    chain = ToolChain(arm, group)
+    waypoints = chain.poses(np.linspace(0.1, 0.3, 5)[:, None] * [1.0, 2.0, 1.0, 3.0, 5.0, 2.0])
+    paths = [
+        plan_tool_path(arm, group, waypoints, obstacles=obstacles) for obstacles in (None, [])
+    ]
+    assert all(path.valid for path in paths)
+    assert np.array_equal(paths[0].positions, paths[1].positions)

@@ -73,9 +73,11 @@ def make_bodies(
     carriers = _chain_carriers(chain)[tree_carriers]
     cores = [core for part in parts for core in part]
     at_rest = poses_from_link(chain.robot.tree, chain.full_state(np.zeros(n)), serial.base_link)
-    homes = at_rest[tree_carriers] @ np.array([shape.placement for shape in shapes])
+    placements = np.array([shape.placement for shape in shapes]).reshape(-1, 4, 4)
+    homes = at_rest[tree_carriers] @ placements
     homes = np.array([home @ core.placement for home, core in zip(homes, cores, strict=True)])
-    spheres = np.array([_sphere(core) for core in cores])
+    homes = homes.reshape(-1, 4, 4)
+    spheres = np.array([_sphere(core) for core in cores]).reshape(-1, 4)
     counts = [len(core.vertices) for core in cores]
     pairs = _moving_pairs(_pairs_of_parts(scene.pairs, owners), carriers)
     arrays = Bodies(
@@ -83,11 +85,11 @@ def make_bodies(
         points=serial.points.ravel().copy(),
         slides=sum(1 << k for k in range(n) if serial.kinds[k] == JointKind.PRISMATIC),
         kinds=np.array([core.kind for core in cores], dtype=np.int64),
-        sizes=np.array([core.sizes for core in cores]),
+        sizes=np.array([core.sizes for core in cores]).reshape(-1, 4),
         vertices=np.vstack([np.zeros((0, 3)), *(core.vertices for core in cores)]),
         ends=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         carriers=carriers,
-        homes=np.array([pose_numbers(home) for home in homes]),
+        homes=np.array([pose_numbers(home) for home in homes]).reshape(-1, 12),
         spheres=spheres,
         pairs=pairs,
         levers=_levers(chain, homes, spheres, carriers),
