@@ -21,6 +21,7 @@ from ssik_ros.errors import DimensionMismatch, InvalidTarget, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.counting import held_decision
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.paths.waypoints import wrong_poses
 from ssik_ros.reach.grid import poses_of
 from ssik_ros.reach.measures import best_measures
 from ssik_ros.reach.statuses import CellStatus, FACTS
@@ -195,6 +196,8 @@ class ReachArm:
         """
         if self._arm is None:
             nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
+            nothing[wrong_poses(poses), search.COUNT] = -1
+            _check_rigid(poses, nothing[:, search.COUNT])
             branches = ManyBranches(np.empty((0, self.chain.axes.shape[0])), np.empty(0), nothing)
             return self._with_searched(poses, branches, decided, np.arange(len(poses)))
         branches = search_batch(self._arm, poses, None, PLAIN, 1)

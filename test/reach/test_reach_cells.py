@@ -102,6 +102,9 @@ def test_an_arm_without_a_closed_form_never_guesses():
     far = random_poses(5)
     far[:, :3, 3] += 30.0
     assert (arm.decide(far).status == CellStatus.OUT_OF_REACH).all()
+    far[1, 0, 0] += 0.5
+    with pytest.raises(InvalidTarget, match='Pose 1 is no rigid transform'):
+        arm.decide(far)
 
 
 def test_poses_as_quaternions_are_the_same_poses():
