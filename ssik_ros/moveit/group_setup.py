@@ -92,7 +92,7 @@ class GroupSetup:
         Return a list with the solution (n,) to which one search from the seed leads; the list may be empty.
 
         It is empty if the search fails or the request is malformed. It is also empty without a search for a solver that
-        returns all branches itself, and for a chain without a closed form.
+        returns branches itself, and for a solver that does not use a closed form.
 
         :param poses: (t, 4, 4) of the tip links in the base frame, or (4, 4) for one tip.
         :param seed: (n,).

@@ -341,7 +341,8 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
     Return the indices (l,) of few waypoints that describe a path well: straight steps between them are nearly as long.
 
     They are FEWEST_LAYERS evenly spread waypoints, the first and the last waypoint of each pass, and the waypoints that
-    improve the description most. The last ones are added until the description is good, or MOST_LAYERS are chosen.
+    improve the description most. The last ones are added until the description is good, or MOST_LAYERS are chosen. A
+    shorter path has all its waypoints.
 
     :param limits: its weights of the joints measure lengths; its free travel shows where passes begin.
     :param q: (m, n) the known path.

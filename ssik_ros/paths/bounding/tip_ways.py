@@ -64,6 +64,8 @@ def tip_levers(chain: ToolChain) -> FloatArray:
     """
     Return the levers (n,) of the tip: a bound on its distance from each joint axis in any posture [m]; 1 for slides.
 
+    The bound is infinite for a turning joint before a slide without limits.
+
     :param chain: the joints.
     """
     serial = chain.chain

@@ -78,11 +78,11 @@ def corridors_of_larger_steps(
     grids: GridSearch, limits: StepLimits, density: int
 ) -> list[Corridor]:
     """
-    Return a list with the candidate path on the first grid whose largest joint step is smallest.
+    Return a list with the candidate path on the first grid whose joint steps are most even; empty if none is found.
 
-    The list is empty if no candidate passes all waypoints. The steps of the candidate may exceed their limits, since
-    the step between two values of the grid may be larger than allowed. A refinement has to reduce them. The cost of the
-    candidate is set to infinity.
+    The candidate has the least sum of high powers of the largest steps, as shares of their limits. Its steps may be
+    twice as large as their limits, or EASED, because the step between two values of the grid may be larger than
+    allowed. A refinement has to reduce them. The cost of the candidate is set to infinity.
 
     :param grids: the search on each grid.
     :param limits: largest steps.

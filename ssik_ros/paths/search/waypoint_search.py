@@ -345,7 +345,8 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     """
     Return the best closed joint path that is found: its last posture is equal to its first.
 
-    If no end posture is given, the first and the last posture of the best open path are tried as both ends.
+    If no end posture is given, the first and the last posture of the best open path are tried as both ends. If no path
+    is found, the outcome has the failure.
 
     :param task: waypoints, limits and checks.
     :param ends: given postures at the first and the last waypoint; the first one that is not None is used for both.
