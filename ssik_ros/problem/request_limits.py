@@ -167,9 +167,9 @@ def narrow_by_own(
 
 def locked_joints(request: SolveRequest) -> Mapping[str, float | None]:
     """
-    Return the locked joints of a request with their values; empty without any.
+    Return the locked joints of a request with their values; empty for None and for any other empty value.
 
-    :raises InvalidOption: for anything but a mapping.
+    :raises InvalidOption: for anything else but a mapping.
     """
     if not request.locked:
         return {}

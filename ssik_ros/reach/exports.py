@@ -85,7 +85,8 @@ def dexterity_cloud(
     """
     Return the points of a map: positions with at least one reachable orientation, coloured by a measure.
 
-    For the measure ``status`` they are positions with an orientation that is not out of reach.
+    For the measure ``status`` they are positions with an orientation whose status is neither NOT_ASKED nor
+    OUT_OF_REACH.
 
     :param reach_map: the map.
     :param stride: take only every n-th position along each axis.
@@ -131,9 +132,11 @@ def _read_slab(reach_map: ReachMap, where: tuple[slice, ...], measure: str) -> t
     """
     Return the points in one part of a map: grid indices (n, 3), reachable share, unknown share and value (n,) of each.
 
-    A position is a point if at least one orientation is reachable; for the status, if at least one is not out of reach.
+    A position is a point if at least one orientation is reachable. For the status it is one if some orientation is
+    neither NOT_ASKED nor OUT_OF_REACH.
 
     :param where: slices along x, y and z; the first gives start and stride.
+    :param measure: name of the measure that gives the values.
     """
     status = reach_map.read(where=where)
     share, unknown = (at_positions(name, status) for name in SHARES)

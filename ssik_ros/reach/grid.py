@@ -119,7 +119,7 @@ class Grid:
         :param step: distance of neighbouring positions along each axis [m].
         :param orientations: (k, 4) unit quaternions x, y, z, w.
         :param unit_cells: approximate number of cells of a unit.
-        :raises InvalidOption: for a step that is not positive.
+        :raises InvalidOption: for a step that is not above 0 and at most LARGEST_COORDINATE.
         """
         if not 0.0 < step <= LARGEST_COORDINATE:
             raise InvalidOption(

@@ -81,8 +81,8 @@ def corridors_of_larger_steps(
     Return a list with the candidate path on the first grid whose joint steps are most even; empty if none is found.
 
     The candidate has the least sum of high powers of the largest steps, as shares of their limits. Its steps may be
-    twice as large as their limits, or EASED, because the step between two values of the grid may be larger than
-    allowed. A refinement has to reduce them. The cost of the candidate is set to infinity.
+    twice as large as their limits, or EASED: values of the grid may be far from each other. A refinement has to reduce
+    them. The cost of the candidate is set to infinity.
 
     :param grids: the search on each grid.
     :param limits: largest steps.
