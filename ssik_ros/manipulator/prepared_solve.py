@@ -224,6 +224,8 @@ class SearchSolve(PreparedSolve):
         :param target: (4, 4) pose of the end effector in the base.
         :param settings: settings of this solve, with the seed.
         """
+        # The search asks the scene itself, so that it needs no more solutions than are wanted.
+        settings = settings._replace(max_solutions=self.settings.max_solutions)
         _check_honoured(self._solver, settings)
         exact = repair_target(target, settings.policy.rigid)
         if settings.max_solutions == 0:

@@ -83,6 +83,10 @@ def test_solutions_keep_clear_of_a_scene(arm):
     assert 0 < hit.sum() < len(rows)
     assert not arm.in_collision(rows).any()
     assert (arm.solve_q(TARGET, scene=scene) == rows[~hit]).all()
+    several = arm.solve(TARGET, method='ssik_ros/PoseIK', scene=scene, max_solutions=3)
+    assert len(several) == 3
+    assert not any(scene.colliding_pair(solution.q) for solution in several)
+    assert arm.solve(TARGET, method='ssik_ros/PoseIK', scene=scene, max_solutions=0) == []
     searched = arm.solve(TARGET, method='ssik_ros/PoseIK', scene=scene)
     assert len(searched) == 1
     assert not arm.in_collision(searched[0].q, scene)
