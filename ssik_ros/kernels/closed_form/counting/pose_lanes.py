@@ -72,12 +72,12 @@ def undo_joint(h, o, s, c, x, y, t):
 @inline_kernel
 def gather(area, poses, start, count):
     """
-    Write eight poses side by side; the last pose fills unused lanes.
+    Write eight poses next to each other, one in each lane; unused lanes repeat the last pose that is read.
 
     :param area: (POSES,) out: rotation row by row, then translation, eight numbers each.
     :param poses: (m, 4, 4) poses.
-    :param start, count: index of the first pose, and number of poses to read.
-    :returns: bits of the poses whose last row is (0, 0, 0, 1).
+    :param start, count: index of the first pose, and number of poses to read, at least 1; more than eight are not read.
+    :returns: bits of the lanes whose pose has the last row (0, 0, 0, 1), also of lanes that repeat a pose.
     """
     affine = 0
     for lane in range(lanes.LANES):

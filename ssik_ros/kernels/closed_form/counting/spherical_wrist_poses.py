@@ -69,14 +69,15 @@ def count(arm, g):
 @inline_kernel
 def _count_elbows(arm, left, ok1):
     """
-    Count the branches of eight poses with one value of joint 1, which is already divided out of the poses.
+    Count the branches of eight poses with joints 2 to 6 within limits, after joint 1 is divided out of the poses.
 
     G is the motion that all joints together must make, E_1 the motion of joint 1.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G W with the wrist centre W.
     :param ok1: mask of lanes to count; other lanes get 0.
-    :returns: (total, doubt): number of branches in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of branches in each lane, and the bits of the lanes of ``ok1`` whose number is
+        uncertain.
     """
     h2, h3 = triple(arm.axes, 1), triple(arm.axes, 2)
     o2, o3, w = triple(arm.points, 1), triple(arm.points, 2), triple(arm.special, 0)

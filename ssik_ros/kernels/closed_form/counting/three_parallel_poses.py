@@ -40,11 +40,12 @@ def outer_equations(arm):
     """
     Return the coefficients of joint 5 in the two equations of joints 1 and 5, which do not depend on the pose.
 
-    The first equation compares heights along the parallel axes, the second the direction of axis 6 with these axes.
+    The first equation compares heights along the parallel axes, the second the components of axis 6 along them. Each is
+    a cos q1 + b sin q1 + m cos q5 + n sin q5 = d; a, b and the rest of d depend on the pose.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :returns: (coefficients, k, k2): four coefficients of cos q5 and sin q5, equation by equation; constant of the first
-        equation [m]; constant of the second. The first equation's coefficients are in units of the arm.
+    :returns: (coefficients, k, k2): (m, n) of the first equation, then of the second. The first pair is divided by the
+        arm's reference length. k [m] and k2 are the constant parts of d in both equations; k is not divided.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     o5, o6 = triple(arm.points, 4), triple(arm.points, 5)
@@ -107,7 +108,7 @@ def count(arm, g):
 @inline_kernel
 def _count_wrists(arm, left, equation, ok1):
     """
-    Count the branches of eight poses with one value of joint 1, for both values of joint 5.
+    Count the branches within limits of eight poses with one value of joint 1, for both values of joint 5.
 
     G is the motion that all joints together must make, E_1 the motion of joint 1.
 
@@ -149,7 +150,7 @@ def _count_wrists(arm, left, equation, ok1):
 @inline_kernel
 def _count_planes(arm, left, angles, ok):
     """
-    Count the branches of eight poses with given joints 1, 5 and 6: the postures of the three parallel joints.
+    Count the postures within limits of the three parallel joints, for eight poses with given joints 1, 5 and 6.
 
     G is the motion that all joints together must make, E_1 the motion of joint 1.
 

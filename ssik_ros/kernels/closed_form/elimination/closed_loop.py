@@ -144,9 +144,11 @@ def close_loop(constants, g, work):
     """
     Write the six motions B of a loop and their inverses into the workspace; the last one contains the target.
 
+    The translations are in length units of the chain.
+
     :param constants: (CUT,) of :func:`prepare_cut`.
-    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
-    :param work: float workspace; W_LOOP and W_INVERSES are written.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation [m].
+    :param work: float workspace; W_LOOP and W_INVERSES are written, the begin of W_SCRATCH is overwritten.
     """
     copy(vector(work, W_LOOP, 60), vector(constants, AT_MOTIONS, 60))
     copy(vector(work, W_INVERSES, 60), vector(constants, AT_INVERSES, 60))

@@ -122,7 +122,8 @@ def _write_null_space(out, table):
     The joints are k-1 and k-2 of a loop that is cut at joint k.
 
     :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` and the
-        rank in ``counts`` are written.
+        last number of ``counts`` are written. This number is the rank; below 8 the equations leave more combinations
+        than the six.
     :param table: (15, 9) coefficients of the products of sines and cosines of both joints, from
         :func:`_write_products`.
     """
@@ -143,9 +144,10 @@ PAIRS = (0, 3, 8, 11)
 @kernel
 def _write_linear_pairs(mix, rows, real, scratch):
     """
-    Write pairs of combinations of the six equations that are linear in tan(q_k / 2); return the number of pairs.
+    Write pairs (r, t) of combinations of the six equations that give linear equations; return the number of pairs.
 
-    The equations belong to a loop that is cut at joint k.
+    The equations belong to a loop that is cut at joint k. For each pair, r + x t and x r - t are linear in x = tan(q_k
+    / 2).
 
     :param mix: (6, 6) out: two rows of coefficients for each pair, from row 0 on.
     :param rows: (6, 8) coefficients of joint k as complex numbers: real parts in columns 0..3, imaginary parts in 4..7.
@@ -176,8 +178,9 @@ def _write_mix(out, scratch):
     """
     Write into ``out.mix`` the combinations of the six equations that have low degrees in tan(q_k / 2).
 
-    The equations belong to a loop that is cut at joint k. Pairs of linear rows come first, then quadratic rows, then
-    rows without joint k. Their numbers are written to ``out.counts``.
+    The equations belong to a loop that is cut at joint k. Pairs of rows come first, see :func:`_write_linear_pairs`,
+    then quadratic rows, then rows without joint k. The numbers of pairs and of both other kinds are written to
+    ``out.counts``.
 
     :param out: an :class:`Elimination` whose ``null`` is written.
     :param scratch: (236,).
@@ -337,7 +340,8 @@ def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, ro
     """
     Write the twelve equations of a cut loop, transposed, as polynomials in tan((q_k - origin) / 2).
 
-    Each of the six equations comes twice: unchanged, and multiplied by x_a, the tangent of half the angle of joint k+1.
+    A pair of rows (r, t) gives the two linear equations r + x t and x r - t, with the unknown x. Each of the six
+    equations then comes twice: unchanged, and times x_a, the tangent of half the angle of joint k+1.
 
     :param table: (12, WIDTH) out; columns: leading coefficients of linear, quadratic, constant rows; then the constant
         coefficients of the linear rows, and the linear and the constant coefficients of the quadratic rows.

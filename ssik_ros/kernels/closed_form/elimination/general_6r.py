@@ -145,12 +145,12 @@ def _choose_matrix(elimination, work):
     """
     Choose the origin of q_k, an angle [rad], and write the eigenvalue problem's matrix for it to ``W_MATRIX``.
 
-    A root q_k is an angle of joint k, where the loop is cut, at which the loop can close. The eigenvalues are tan((q_k
-    - origin) / 2). Of ORIGINS origins, the first one whose matrix has no entry above GOOD_ENTRY is chosen, else the
-    origin whose matrix has the smallest largest entry.
+    A root q_k is an angle of joint k, where the loop is cut, at which the loop can close. The eigenvalues are the
+    tangents of (q_k - origin) / 2. ORIGINS origins are tried in turn. The first one whose matrix has only entries below
+    GOOD_ENTRY is chosen, else the one whose matrix has the smallest largest entry.
 
     :param elimination: the :class:`Elimination`; the mixed polynomials are in ``work``.
-    :param work: the float workspace.
+    :param work: the float workspace; W_SPARE and W_SCRATCH are overwritten.
     :returns: (size, origin, largest): size of the matrix (0 if no origin has one), the origin [rad], and the largest
         entry (infinite without a matrix).
     """
@@ -175,13 +175,13 @@ def _choose_matrix(elimination, work):
 @inline_kernel
 def _insert(out, count, q, part):
     """
-    Insert a root and its imaginary part into two ascending lists; return their new length.
+    Insert a root into a list of ascending roots, and its imaginary part into a second list; return their new length.
 
     :param out: (32,) ``count`` roots [rad]; from 16 on their imaginary parts [rad], which are 0 for a ``part`` up to
         SURELY_REAL.
     :param count: number of roots in the lists before.
     :param q: the root, without its imaginary part [rad].
-    :param part: imaginary part of tan(q / 2), relative to 1 + |tan|^2: half the imaginary part of the root.
+    :param part: absolute imaginary part of tan(q / 2), relative to 1 + |tan|^2: half the imaginary part of the root.
     """
     place = count
     while place > 0 and out[place - 1] > q:
@@ -205,7 +205,7 @@ def _write_roots(out, size, origin, largest, work):
         real.
     :param size, origin: size of the eigenvalue problem, whose unknown is tan((q_k - origin) / 2); the origin [rad].
     :param largest: largest entry of the eigenvalue problem.
-    :param work: the float workspace.
+    :param work: the float workspace; the matrix is overwritten.
     """
     nearly_real = max(NEARLY_REAL, min(MOST_NEARLY_REAL, SPLIT_BY_ROUNDING * largest))
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
@@ -227,11 +227,11 @@ def _write_safe_roots(out, work):
     Write the real and nearly real roots q_k, in ascending order, from a larger eigenvalue problem without inverse.
 
     A root q_k is an angle of joint k, where the loop is cut, at which the loop can close. The larger problem also has
-    spurious roots; at most 16 roots are kept.
+    spurious roots. The first 16 that it gives, in no order, are kept, so that true roots may be lost.
 
     :param out: (32,) out: up to 16 roots [rad], then from 16 on their imaginary parts, 0 for a root that is surely
         real.
-    :param work: the float workspace.
+    :param work: the float workspace with the polynomials at W_SINE, W_COSINE and W_ONE.
     :returns: number of roots, -1 if the eigenvalues do not converge.
     """
     n = PENCIL
@@ -269,10 +269,11 @@ def _write_safe_roots(out, work):
 @kernel
 def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     """
-    Compute the roots of one cut and add their candidates; use the robust roots, too, if the fast ones leave a doubt.
+    Compute the roots of one cut and add their candidates; if this leaves a doubt, do the same with a larger problem.
 
     The miss of a candidate is the distance by which the loop does not close. A root is an angle of joint k at which the
-    loop can close.
+    loop can close. The larger problem, see :func:`_write_safe_roots`, needs no inverse; its candidates may repeat the
+    first ones. W_LARGEST and W_MULTIPLE of ``work`` are written.
 
     :param candidates: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are
         filled.
@@ -280,8 +281,9 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     :param elimination, k: the :class:`Elimination`, and the joint of the roots, where the loop is cut.
     :param work, ints: workspace, from :func:`workspace`.
     :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
-    :returns: (count, complete): new number of filled rows, and whether every root has its candidate; without
-        candidates, whether it is certain that there are no roots.
+    :returns: (count, complete): new number of filled rows, and whether every surely real root has a candidate that
+        reaches the target. Without new candidates, it is True only if no entry of the small problem reaches TRUSTED. It
+        is False if the eigenvalues do not converge.
     """
     roots = vector(work, W_ROOTS, 2 * el.MOST_EIGENVALUES)
     size, origin, largest = _choose_matrix(elimination, work)
@@ -319,8 +321,8 @@ def solve_cut(candidates, count, constants, g, work, ints, is_careful):
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param work, ints: workspace, from :func:`workspace`.
     :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
-    :returns: (count, certain): new number of filled rows, and whether the candidates of this cut are certainly
-        complete.
+    :returns: (count, certain): new number of filled rows, and whether this cut leaves no doubt that it has all
+        candidates, see :func:`_add_roots`.
     """
     k = int(constants[AT_JOINT])
     close_loop(constants, g, work)
@@ -369,9 +371,9 @@ def _write_merits(merits, candidates, count):
     """
     Write a number for each candidate by which the best sixteen are chosen; larger is better.
 
-    The miss of a candidate is the distance by which the loop does not close. Candidates that reach the target and
-    differ from all better candidates come first, then candidates near the target. Within both groups, a candidate with
-    a small miss and far from better candidates comes first.
+    The miss of a candidate is the distance by which the loop does not close. First come candidates with a miss below
+    DOUBTFUL_MISS that differ from all candidates with a smaller miss. Then come others with a miss below twice NUDGE,
+    then the rest. Within a group, a small miss and a large distance from candidates with a smaller miss count.
 
     :param merits: (ROWS,) out.
     :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
@@ -393,8 +395,8 @@ def _copy_best(out, candidates, count, merits):
     """
     Write the best candidates, at most sixteen, in the order in which they were found; return their number.
 
-    The miss of a candidate is the distance by which the loop does not close. The best ones reach the target and differ
-    from each other, see :func:`_write_merits`.
+    Up to sixteen candidates are all written. Of more, those with the largest numbers of :func:`_write_merits` are:
+    first candidates that reach the target and differ from each other.
 
     :param out: (16, 6) out: angles in (-pi, pi].
     :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
@@ -628,7 +630,9 @@ def _rate_cut(constants: Any, trials: Any, candidates: Any, work: Any, ints: Any
 
 def _choose_cut(ratings: dict[int, Rating], merit: Callable[[Rating], tuple[int, ...]]) -> int:
     """
-    Return the cut with the greatest merit; of several, the first one with the smallest entries, up to SAME_ENTRIES.
+    Return the cut with the greatest merit; of several, the first one whose entries are nearly the smallest.
+
+    Nearly means that ``entries`` of the rating exceeds the least of these cuts by SAME_ENTRIES at most.
 
     :param ratings: rating of each cut, in ascending order of the cuts; not empty.
     :param merit: :meth:`Rating.for_first` or :meth:`Rating.for_second`.
@@ -653,8 +657,8 @@ def choose_start(axes: Any, points: Any) -> tuple[int, bool]:
     Choose where to cut the loop of a chain; return (start, is_exact): the choice as one number, and its accuracy.
 
     All twelve cuts are tested by postures that are given in advance. The number contains the best cut, and a second cut
-    for doubtful targets. It is -1 if no cut gives all postures. Rounding errors do not change the choice, except next
-    to a threshold of the rating.
+    at another joint for doubtful targets, if one gives all postures. It is -1, and the accuracy False, if no cut gives
+    all postures. Rounding errors do not change the choice, except next to a threshold of the rating.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].

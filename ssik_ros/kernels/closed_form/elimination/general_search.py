@@ -93,12 +93,14 @@ def search(
     """
     Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
-    Counter DOUBT tells whether solutions may be missing.
+    The best is the nearest to the seed; without a seed, the order is arbitrary. The number is 0 with counter PROVED at
+    1 if the pose is proved to be out of reach. Counter DOUBT tells whether solutions may be missing.
 
     :param out, counters, ints, reals, samples, matrix_t, seed, options, work: solutions, counters, plan of the arm,
         values of the held joint, target pose, seed, options and scratch, as for
         :func:`ssik_ros.kernels.closed_form.branches.search.search`.
-    :param constants: (CONSTANTS,) constants of the elimination; overwritten if a joint is held.
+    :param constants: (CONSTANTS,) constants of the elimination, from :func:`general_6r.prepare`; overwritten if a joint
+        is held.
     :param six, loop_work, loop_ints: scratch of the elimination, from :func:`make_scratch`.
     """
     run = common.BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
@@ -182,10 +184,11 @@ def _keep_nearby(run, value):
 @kernel
 def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     """
-    Refine doubtful candidates of an elimination to exact solutions, one for each; return their number.
+    Refine doubtful candidates of an elimination to exact solutions, each different one once; return their number.
 
-    Singular solutions then do not depend on rounding. If all candidates are surely regular, they stay unchanged.
-    Counter DOUBT is set if solutions may still be missing.
+    Singular solutions then do not depend on rounding. If all candidates are surely regular, they stay unrefined.
+    Candidates of nearly complex roots may be computed again first. Counter DOUBT is set if solutions may still be
+    missing.
 
     :param run: a :class:`search.BranchRun`, with the candidates in its scratch; solutions replace them.
     :param count: number of candidates.

@@ -158,13 +158,14 @@ def _start(x, column):
 @kernel
 def null_vector(x, lu, pivots):
     """
-    Write the null vector of the equations at a root, or the vector that comes nearest to one.
+    Write an approximate null vector of the equations at a root, by inverse iteration from a fixed vector.
 
-    A root is an angle of joint k, where the loop is cut, at which the equations are singular. The largest absolute
-    entry of the vector is 1.
+    A root is an angle of joint k, where the loop is cut, at which the equations are singular. Elsewhere, it is a vector
+    that the equations make small. Its largest absolute entry is 1.
 
     :param x: (12,) out: products x_a^i x_b^j up to a factor, see the module.
-    :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
+    :param lu, pivots: triangular factors and row exchanges of the equations at the root, from
+        :func:`factorise_equations`.
     """
     _start(x, 0)
     linalg.back_substitute(lu, x, SIZE)
@@ -175,7 +176,7 @@ def null_vector(x, lu, pivots):
 @kernel
 def read_angles(x):
     """
-    Return the angles (q_a, q_b) of joints k+1 and k+2 [rad] that a null vector belongs to.
+    Return the angles (q_a, q_b) of joints k+1 and k+2 that a null vector belongs to, in [-2 pi, 2 pi] [rad].
 
     Joint k is the joint where the loop is cut. Each tangent of half an angle is the quotient of two entries that are
     one power apart. The largest entry of all is one of both.
@@ -203,7 +204,8 @@ def _orthogonalise(space, m):
     """
     Make the rows of a table orthonormal, one after the other, in place.
 
-    A row that depends on earlier rows becomes zero.
+    A row of which nothing remains becomes zero. Of a row that depends on earlier rows, rounding mostly leaves a rest;
+    it becomes a unit vector without meaning.
 
     :param space: (m, 12).
     """
@@ -217,8 +219,8 @@ def null_space(space, lu, pivots, m):
     """
     Write an orthonormal basis of the null space of the equations at a root, by three steps of inverse iteration.
 
-    At an angle that is not near a root, the rows are only some vectors that the equations make small. A row that
-    depends on earlier rows is zero.
+    At an angle that is not near a root, or if ``m`` is too large, some rows are only vectors without meaning. A row is
+    zero if nothing at all remains of it.
 
     :param space: (m, 12) out.
     :param lu, pivots: triangular factors and row exchanges of the equations, from :func:`factorise_equations`.
@@ -248,9 +250,10 @@ def _is_high(index, step):
 @kernel
 def _write_operator(out, space, m, step, turn, weight, scratch):
     """
-    Add to a matrix the multiplication by x_a (step 3) or x_b (step 1), as it acts on a space of null vectors.
+    Add to a matrix the multiplication by a tangent of half an angle, as it acts on a space of null vectors.
 
-    Joint k is the joint where the loop is cut. x_a and x_b are the tangents of half the angles of joints k+1 and k+2.
+    The tangent is x_a of joint k+1 (step 3) or x_b of joint k+2 (step 1), where k is the joint of the cut. It is
+    measured from a moved origin: with x = tan(h) it is tan(h - turn).
 
     :param out: (m, m), to which ``weight`` times the matrix is added.
     :param space: (m, 12) basis of the space.
@@ -285,7 +288,8 @@ def split_space(out, space, m, scratch):
     """
     Write the null vectors of the form x_a^i x_b^j, one for each solution, that span a space; return their number.
 
-    The number is 0 if the eigenvectors do not converge. For a pair of complex solutions only one vector is written.
+    Each is written up to a factor. The number is 0 if the eigenvectors do not converge. For a pair of complex solutions
+    only the real part of one vector is written.
 
     :param out: (m, 12) out.
     :param space: (m, 12) basis of the space.

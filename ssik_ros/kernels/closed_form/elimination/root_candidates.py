@@ -135,8 +135,8 @@ def _count_apart(candidates, first, count):
     """
     Return the number of different solutions among the rows from ``first`` on, before row ``count``.
 
-    Only rows with a miss below DOUBTFUL_MISS count. A row within DIFFERENT_ROOTS of an earlier row in every joint
-    belongs to the same solution.
+    Only rows with a miss below DOUBTFUL_MISS count. A row within DIFFERENT_ROOTS of an earlier one of these rows in
+    every joint belongs to the same solution.
 
     :param candidates: (ROWS, 7) six angles [rad], then the miss, by which the loop does not close.
     """
@@ -265,8 +265,8 @@ def _join_ends(roots, total):
     """
     Make a group of roots near pi and -pi contiguous: move roots just below pi to the front, minus 2 pi, in place.
 
-    A root is an angle of joint k, where the loop is cut, at which the loop can close. Only roots within JOINED of the
-    first root are moved.
+    A root is an angle of joint k, where the loop is cut, at which the loop can close. A root is moved if it is within
+    JOINED of the first root, which may have been moved before. The imaginary parts move along.
 
     :param roots: (32,) ascending roots, of which ``total`` count, then from 16 on their imaginary parts.
     """
@@ -286,12 +286,12 @@ def add_candidates(candidates, count, roots, total, elimination, k, work, ints, 
     Add the candidates of all roots of a cut loop to ``candidates``; return (count, complete).
 
     A root is an angle of joint k, where the loop is cut, at which the loop can close. The miss of a candidate is the
-    distance by which the loop does not close.
+    distance by which the loop does not close. Candidates that miss by HOPELESS_MISS or more are left out.
 
     :param candidates: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
     :param count: number of filled rows before.
     :param roots: (32,) ascending angles of joint k, of which ``total`` count, then from 16 on their imaginary parts
-        [rad].
+        [rad]. Roots just below pi may be moved to the front, see :func:`_join_ends`.
     :param total: number of roots.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
     :param work, ints: the float and the integer workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or

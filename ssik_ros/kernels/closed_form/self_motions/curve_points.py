@@ -213,7 +213,7 @@ def correct(c, q, aim, last, most):
 
     :param c: from :func:`open_curve`; ``c.row`` is given. The tangent, and the length of the first step in ``c.facts``,
         are written.
-    :param q: (7,) the posture; it has moved after a failure, too.
+    :param q: (7,) the posture; after a failure it may have moved, too.
     :param aim: wanted value of ``row . q``.
     :param last: step length at which the iteration ends [rad or m].
     :param most: most steps.

@@ -95,8 +95,8 @@ def descend(rows, ints, reals, target, free, work):
     """
     Move postures onto curves by Newton steps; return how many arrive at the pose and within the limits.
 
-    These are written to the first rows, in the order of their arrival. The other rows are undefined afterwards. Several
-    starts may arrive on the same curve.
+    These are written to the first rows, in the order of their arrival, at the windings nearest to the middle of the
+    limits. The other rows are undefined afterwards. Several starts may arrive on the same curve.
 
     :param rows: (m, 7), at least one row: starts in; postures on the curves out, at most m.
     :param ints, reals: the plan of seven joints with the limits.

@@ -144,7 +144,8 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     """
     Write all curves of a pose within the limits, for an arm with two spherical joints; return their number.
 
-    A curve is a path of postures that keep the pose. The number is 0 if joint 4 would be outside its limits.
+    A curve is a path of postures that keep the pose. The number is 0 if no posture that reaches the pose is within the
+    limits.
 
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
@@ -624,7 +625,8 @@ def _is_inside(run, image, begin, end, size):
     Return 1.0 if an image is within the limits between two neighbouring roots of it, else 0.0.
 
     An image is the circle with one of two postures of the shoulder and one of two postures of the wrist. Roots of other
-    images may lie between both roots. The posture in the middle of the widest gap between all roots decides.
+    images may lie between both roots, and cut the range into gaps. The posture in the middle of the widest of these
+    gaps decides.
 
     :param run: a :class:`Circles` with the roots.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.

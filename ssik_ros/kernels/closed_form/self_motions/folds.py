@@ -120,7 +120,9 @@ def _write_folds(c, out, fold_at, knots, rows, state, numbers):
     """
     Find the folds of all curves and write a knot for each: the first into the last row of ``out``, the next before it.
 
-    At a fold the held joint turns back: its component of the tangent vanishes. A knot is a stored posture.
+    At a fold the held joint turns back: its component of the tangent vanishes. A fold is looked for between two
+    neighbouring knots, stored postures, where this component changes its sign. If it is at most STILL_COMPONENT at
+    both, the sign is ignored.
 
     :param c: a :class:`curve_points.Curve`: chain, pose and held joint.
     :param out: (., segments.COLUMNS) knots.
@@ -310,8 +312,8 @@ def _beginning(fold_at, knots, first, last):
     """
     Return the item at which the first part of a closed curve begins: its first fold or crossing.
 
-    Item 2 row is a knot, 2 row + 1 the fold after this knot. The result is -1 if the curve is not closed or has
-    neither.
+    Item 2 row is a knot, 2 row + 1 the fold after this knot. The first and the last knot do not count. The result is -1
+    if the curve is not closed, an end of it is singular, or it has neither fold nor crossing.
 
     :param fold_at, knots: row of the fold after each knot, or -1; knots of all curves.
     :param first, last: first and last row of the curve.

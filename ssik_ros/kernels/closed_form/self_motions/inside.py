@@ -67,8 +67,9 @@ def write_inside(out, knots, ints, reals, target, free, work):
     """
     Write postures of one curve that are within the limits; return their number.
 
-    A stretch is a part of the curve with all joints within their limits. Each stretch gets at least one posture, unless
-    it is very short or ``out`` is full. A curve of one knot gives no posture.
+    A stretch is a part of the curve with all joints within their limits. Mostly each stretch gets at least one posture.
+    A stretch is missed if it is very short, Newton's method fails there, or ``out`` is full. A curve of one knot gives
+    no posture.
 
     :param out: (m, 7) out; further postures are left out if it is full.
     :param knots: (k, segments.COLUMNS) knots of one curve, postures with tangent and arc length; they may exceed the

@@ -176,7 +176,8 @@ def solve_equations(numbers):
     Write the Newton step and the unit tangent of eight systems of equations, whose Jacobian and error are given.
 
     Also write SIZE (length of the step), LEAST_DIAGONAL (least diagonal of the factor L), ALONG (row . tangent) and
-    SIGN (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
+    SIGN (determinant of [J; tangent]). The Jacobian J is replaced by its factors. If J is singular, or ROW
+    perpendicular to the tangent, numbers may be infinite or NaN.
 
     :param numbers: (8 NUMBERS,) with J, the six errors ERROR, the postures Q, and ROW and AIM of their seventh
         equations row . q = aim.

@@ -122,9 +122,10 @@ _view = SCRATCH.kernel('_view')
 @kernel
 def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     """
-    Write the curves through given postures, each curve once; return their number, -1 if their knots do not fit.
+    Write the curves through given postures; return their number, -1 if their knots do not fit.
 
-    A given posture that is not seen on a followed curve starts another curve.
+    A given posture that is seen on a followed curve starts no other curve, so that each curve is mostly written once.
+    If a posture is not seen there, its curve is written again.
 
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
@@ -410,8 +411,8 @@ def _meet_limit(run, lane, first):
     """
     Store the posture at which a lane has arrived after its last knot, and check the limits between both.
 
-    If a joint passes a limit, the lane aims at the posture on the limit. If a joint peaks near a limit, the step is
-    shortened. Otherwise the knot is kept.
+    If a joint passes a limit, the lane aims at the posture on the limit, at most seven times in a step. If a joint
+    peaks near a limit, the step is shortened. Otherwise the knot is kept.
 
     :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     :param lane: index of the lane.
@@ -489,8 +490,9 @@ def _keep_knot(run, lane, first, width, kind):
     """
     Append the posture at which a lane has arrived to its curve, and mark the given postures on the last segment.
 
-    Then the lane begins its next step. If its direction has ended, it becomes idle or takes the second direction. A
-    curve with both directions finished is written to the output.
+    Then the lane begins its next step. If the table of knots is full, :mod:`trace` follows the curve anew. If the
+    lane's direction has ended, it becomes idle or takes the second direction. A curve with both directions finished is
+    written to the output.
 
     :param run: a :class:`Lanes` with solved equations; a lane follows one direction of a curve.
     :param lane: index of the lane.
@@ -566,7 +568,8 @@ def _fit_segment(run, row, k, start, aside):
     """
     Return a bit mask of eight given postures, from number ``start`` on, whose joint ``k`` fits a segment.
 
-    The joint must lie between its values at knots ``row`` and ``row + 1``, give or take ``aside`` [rad or m].
+    The middle and the change are those between knots ``row`` and ``row + 1``. The joint may differ from the middle by
+    BESIDE_CHORD (0.6) times the change, plus ``aside`` [rad or m].
 
     :param run: a :class:`Lanes` with the knots and the given postures.
     """

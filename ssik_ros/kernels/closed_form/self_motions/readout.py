@@ -141,8 +141,8 @@ def _read_share(c, q, knots, row, width, share):
     """
     Write into q (7,) the posture at a share of a segment, moved onto the curve; also write its tangent.
 
-    A joint that is beyond its limit by less than MISSED_PEAK is put on the limit. If Newton's method fails, q is not
-    exact.
+    A joint that is beyond its limit by at most MISSED_PEAK is put on the limit. The other joints are then solved again,
+    unless its component of the tangent is at most LEAST_PART. If Newton's method fails, q is not exact.
 
     :param c: from :func:`curve_points.open_curve`; the unit tangent is written into ``c.tangent``.
     :param knots, row: knots of the curve, and the first row of the segment.
@@ -174,7 +174,7 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
 
     The distance is Euclidean over the first ``count`` joints. Angles of joints without limits are compared modulo 2 pi.
     On each segment between two knots one minimum of the distance is examined. A nearer posture may be missed if the
-    distance has several minima on a segment.
+    distance has several minima on a segment. If Newton's method fails, q is not exact.
 
     :param q: (7,) out.
     :param knots: (k, segments.COLUMNS) knots of the curve: postures with tangent and arc length.

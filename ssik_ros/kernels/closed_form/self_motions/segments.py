@@ -200,7 +200,8 @@ def share_of(knots, a, b, q, lower, reach_aside):
     """
     Return the share of the chord between knots a and b that is nearest to a posture, from -0.1 to 1.1.
 
-    A share is 0 at a and 1 at b. The result is -1 if the posture is not near the segment.
+    A share is 0 at a and 1 at b. The result is -1 if the posture is not near the segment. It is 0 if both knots
+    coincide near the posture.
 
     :param knots, a, b: table of knots, and the rows of both knots.
     :param q: (7,) the posture.

@@ -246,7 +246,7 @@ def next_step(step, miss):
 @kernel
 def write_prediction(q, run, row, first, step):
     """
-    Write the posture predicted one step after a knot.
+    Write the posture predicted one step after a knot, from the tangents of up to three last knots; it is not corrected.
 
     :param q: (7,) out.
     :param run: a :class:`Tracing`.
@@ -311,7 +311,7 @@ def _meet_limit(run, row, width, miss):
     :param run: a :class:`Tracing`.
     :param row: row of the first of both knots.
     :param width: length of the segment, the curve between both knots [rad].
-    :param miss: error of the prediction of the next knot [rad].
+    :param miss: error of the prediction of the next knot [rad]; it widens the margin to the limits.
     :returns: (kind, share): kind of the next knot, REGULAR or a joint limit; and a share. A positive share asks for a
         step shortened by this factor, because a joint peaks near its limit or the knot could not be moved.
     """
@@ -474,8 +474,9 @@ def lies_on(run, a, b, q, width):
     """
     Return whether a posture lies on the curve between two neighbouring knots; ``run.curve.q`` is overwritten.
 
-    It does if it is within ON_CHORD, or within a share of the least pivot, of the cubic between the knots. Otherwise it
-    must be within CHORD_POINT_DISTANCE of the exact point at the same place along the chord.
+    The test proves nothing. The posture must be near the chord. It lies on the curve if it is within ON_CHORD, or
+    within a share of the least pivot, of the cubic between the knots. Otherwise it must be within CHORD_POINT_DISTANCE
+    of the exact point at the same place along the chord; False if Newton's method fails there.
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.

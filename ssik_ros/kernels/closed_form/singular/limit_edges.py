@@ -146,11 +146,11 @@ def _range_of(v, lower, upper, aim):
     """
     Return the range (low, high) over which joint v is swept: its limits if both are finite.
 
-    Otherwise it is one turn [rad], or for a prismatic joint twice the chain's length [m]. It begins or ends at the
-    finite limit; without limits its middle is 0.
+    Otherwise it is one turn [rad], or for a prismatic joint twice ``aim.unit`` [m]. It begins or ends at the finite
+    limit; without limits its middle is 0.
 
     :param lower, upper: (n,) limits.
-    :param aim: a :class:`singular_refinement.Aim`: prismatic joints and length of the chain.
+    :param aim: a :class:`singular_refinement.Aim`: prismatic joints and unit of length.
     """
     has_lower, has_upper = math.isfinite(lower[v]), math.isfinite(upper[v])
     half = aim.unit if is_slide(aim.slides, v) else math.pi
@@ -206,8 +206,9 @@ def _lowest(q, moving, lower, upper, aim, scratch):
     """
     Return a pair of values of joint ``moving`` to try for the least pose error, with all other joints fixed.
 
-    If the error has its minimum within the limits, or the joint is prismatic, the result is (best value, nan).
-    Otherwise the result is both limits. ``q[moving]`` is overwritten.
+    If the joint is prismatic, the result is (best value within the limits, nan). If a turning joint has its best value,
+    or a winding of it, within the limits, it is (this value, nan). Otherwise the result is both limits. ``q[moving]``
+    is overwritten.
 
     :param q: (n,) values of the other joints.
     :param moving: index of the joint.
@@ -249,7 +250,8 @@ def _keep(out, errors, count, q, error, lower, upper):
     """
     Insert a posture into the sorted rows of the nearest postures; return the new number of rows.
 
-    If it nearly equals a row, it is left out. If ``out`` is full, the farthest posture is dropped.
+    If it nearly equals a row, it is left out, also if it is nearer. If ``out`` is full, the farthest posture is
+    dropped.
 
     :param out, errors: postures (most, n) and their squared errors (most,), the nearest first; changed.
     :param count: number of rows in use before.

@@ -297,7 +297,8 @@ def examine(q, along, aim, exact, scratch):
     Decide by the pose errors nearby whether a singular solution is isolated or a point of a curve of solutions.
 
     An isolated solution is moved in place to the mean of the solutions that coincide there, if the mean is as exact.
-    The decision is numerical, not a proof: on a curve the error has to vanish at all nine places around q.
+    The decision is numerical, not a proof: on a curve the error has to vanish at nine places around q, at the larger of
+    the two SPACINGS.
 
     :param q: (n,) a solution.
     :param along: (6,) unit null vector of the Jacobian in the free joints.

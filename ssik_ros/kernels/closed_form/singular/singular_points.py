@@ -127,9 +127,10 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
     """
     Move an isolated solution at which the Jacobian has several null vectors, in place, to its exact position.
 
-    There, the Jacobian vanishes on its null vectors. STEPS corrections are made, and the result is not checked.
+    At the exact position the error vanishes, and the Jacobian on its null vectors. STEPS corrections are made, and the
+    result is not checked.
 
-    :param q: (n,) the solution, exact to the square root of rounding in, to rounding out.
+    :param q: (n,) the solution: exact to the square root of rounding in; out to rounding, if the steps converge.
     :param nulls: number of null vectors.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param probe: (n,) scratch.

@@ -227,7 +227,7 @@ def _add(place, kept, q, aim, same):
     :param place: a :class:`Place`, with ``kept`` solutions before.
     :param q: (n,) the posture.
     :param aim: a :class:`singular_refinement.Aim`: the chain.
-    :param same: largest difference of one solution [rad or m].
+    :param same: least difference of a joint that makes two postures two solutions [rad or m].
     """
     if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.solutions, kept, q, aim, same):
         return kept
@@ -281,8 +281,9 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     """
     Search curves through a posture with several null vectors, and add the point that represents each of them.
 
-    If no curve is found, the posture counts as isolated; its exact position is added. Both are added to the solutions
-    of ``place``.
+    If no direction leads to another solution, the posture counts as isolated, and its exact position is added. Both are
+    added to the solutions of ``place``. A solution in a direction gives nothing if it is on a stored curve or has
+    several null vectors, too.
 
     :param place: arrays of the pose, see :class:`Place`.
     :param kept, curves: numbers of solutions and of curves so far.
@@ -395,7 +396,8 @@ def settle(out, rows, count, aim, choice, scratch):
     Refine candidates of one pose, and write each different solution once; return their number, at most 16.
 
     A curve of solutions gives one point, see :class:`Choice`. Candidates with an error above the tolerance are left
-    out, and so are solutions after the sixteenth.
+    out, and so are solutions after the sixteenth. An isolated singular solution that is not exact is left out if
+    another one is within LEAST_SEPARATION.
 
     :param out: (16, n) out; may be the same array as ``rows``.
     :param rows: (., n) candidates in the first ``count`` rows; they are refined in place.
