@@ -179,7 +179,8 @@ def arc_tangent(y, x):
     """
     Return atan2(y, x) in each lane, in [-pi, pi] [rad], within two units in the last place; 0 where x = y = 0.
 
-    The smaller component is divided by the larger one and reduced to at most tan(pi/8), so that one polynomial serves.
+    Signs of zeros do not count: pi for a negative x with y = -0.0. The smaller component is divided by the larger one
+    and reduced to at most tan(pi/8), so that one polynomial serves.
     """
     across, along = absolute(y), absolute(x)
     is_steep = across > along

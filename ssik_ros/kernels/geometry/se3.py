@@ -111,8 +111,7 @@ def orthonormalise(transform):
     """
     Bring a nearly orthonormal rotation onto SO(3) in place, by one Newton step of the polar decomposition.
 
-    A deviation d becomes a deviation of order d^2. So matrices that :func:`is_rigid` accepts become exact up to
-    rounding.
+    A deviation d of R^T R from identity becomes a deviation of order d^2: 1e-6 becomes about 1e-12, and 1e-8 rounding.
 
     :param transform: (12,).
     """

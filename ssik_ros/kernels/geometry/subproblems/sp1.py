@@ -47,7 +47,7 @@ def angle_between(k, p, q):
     """
     Return the angle t in [-pi, pi] for which p, turned about k by t, is nearest to q [rad].
 
-    The result is 0 if p or q is parallel to k.
+    If p or q is parallel to k, every angle is equally near; then the result is mostly 0, but may be any angle.
 
     :param k: unit axis.
     :param p, q: vectors.

@@ -76,8 +76,9 @@ def solve(k1, p, k2, q):
     """
     Return (outcome, t1, t2, t1', t2'): two pairs of angles with R(k1, t1) p = R(k2, t2) q [rad].
 
-    The outcome is NEAREST if no pair solves the equation; then both pairs bring p and q into the plane of the axes. It
-    is FREE if an angle is not determined, else EXACT. For parallel axes it is FREE in any case, with t2 = 0, even if no
+    The outcome is NEAREST if no pair solves the equation. If this is because the lengths of p and q differ, the pairs
+    may still make their directions equal. Otherwise both pairs bring p and q into the plane of the axes. The outcome is
+    FREE if an angle is not determined, else EXACT. For parallel axes it is FREE in any case, with t2 = 0, even if no
     pair solves the equation.
 
     :param k1, k2: unit axes.
