@@ -159,8 +159,8 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
     """
     Write the second derivatives of the six errors of a constraint along a step into ``out``.
 
-    Rows that the constraint does not select are written, too. If it selects no rotation, the three rotation numbers are
-    zero.
+    They are in the axes of the world or of A, as the constraint says, and without weights. Rows that the constraint
+    does not select are written, too. If it selects no rotation, the three rotation numbers are zero.
 
     :param row: row of the constraint table.
     :param a, b: (12,) poses of the closing frame A and the closed link B.

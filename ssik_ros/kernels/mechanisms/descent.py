@@ -311,8 +311,8 @@ def judge_damped(block, w, over, cost, error, inside):
     """
     Accept or refuse the state ``trial`` that was just measured, for DLS and SVD; step 2 of the module's method.
 
-    An accepted state is copied to ``current`` and ``good``. After a refused state, ``trial`` becomes ``good`` again,
-    and the clamps, the largest errors in a step, are halved.
+    An accepted state is copied to ``current`` and, unless the descent has converged, to ``good``. After a refused
+    state, ``trial`` becomes ``good`` again, and the clamps, the largest errors in a step, are halved.
 
     :param over: whether the solve must end.
     :param cost, error, inside: results of :func:`measure`.
@@ -347,8 +347,8 @@ def out_of_iterations(block, w):
     """
     Return the status of a descent by DLS or SVD that must end: out of iterations, out of time, or cancelled.
 
-    It is TIMEOUT if iterations are left, they gained more than the stall threshold, or this threshold is 0. Otherwise
-    it is DIVERGED if the clamps were halved, else STALLED.
+    It is TIMEOUT if iterations are left or none was made. It is also TIMEOUT if they gained more than the stall
+    threshold, or this threshold is 0. Otherwise it is DIVERGED if the clamps were halved, else STALLED.
     """
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]

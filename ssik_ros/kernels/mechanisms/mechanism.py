@@ -119,8 +119,8 @@ def load(address):
     Products of fixed poses are computed again only if a pose has changed.
 
     :param address: address of the block of the chain.
-    :returns: -1 if all numbers are valid, else the row of a frame. Its pose or value is not finite, or it has a
-        quaternion of nearly zero length.
+    :returns: -1 if all poses and values are valid, else the row of a frame. Its pose or value is not finite, or it has
+        a quaternion of nearly zero length. Limits are not checked.
     """
     block, t, w = layout.view_chain(address)
     for i in range(t.node.shape[0]):
@@ -146,8 +146,8 @@ def load_state(block, t, w):
     The limits are tightened by the limits of followers. Values are clipped to them unless they are locked. ``held``
     becomes 2 for locked variables, else 0.
 
-    :returns: -1 if all numbers are valid, else the row of a frame. Its value is not finite, or its quaternion is too
-        short.
+    :returns: -1 if all values are valid, else the row of a frame. Its value is not finite, or its quaternion is too
+        short. Limits are not checked.
     """
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
@@ -185,7 +185,8 @@ def tighten_by_followers(block, t, w):
     """
     Tighten the limits of variables so that joint values that follow them stay within their own limits, too.
 
-    A follower has the value of a variable times a factor, plus an offset.
+    A follower has the value of a variable times a factor, plus an offset. If no value suits all limits, the upper limit
+    becomes equal to the lower one.
     """
     for i in range(t.node.shape[0]):
         factor = t.factors[i, layout.NODE_MULTIPLIER]
@@ -315,7 +316,7 @@ def constraint_error(constraint, a, b, e, turn):
     :param constraint: row of the constraint table.
     :param a, b: (12,) poses of A and B.
     :param e: (6,) out: position error [m], then rotation error [rad].
-    :param turn: (3,) out: rotation vector from B to A [rad].
+    :param turn: (3,) out: rotation vector from B to A [rad]; zero if the constraint selects no rotation.
     """
     mask = constraint[layout.CONSTRAINT_MASK]
     shift, rotation = vectors.subtract(vectors.read(a, 9), vectors.read(b, 9)), (0.0, 0.0, 0.0)

@@ -144,7 +144,8 @@ def joint_errors(block, t, w, joint, state, kind):
     Write errors and weights of one joint's six rows into the scratch of the workspace.
 
     The errors come first (6 numbers), the weights at AT_WEIGHTS. For three coupled rotations their derivatives follow
-    at AT_COLUMNS. Weights of locked and missing variables are zero.
+    at AT_COLUMNS. Weights of locked and missing variables are zero, and for CENTRES also of variables without two
+    different finite limits.
 
     :param joint: row of the joint table.
     :param state: (STATES,) the state to measure.
