@@ -35,7 +35,7 @@ def compile_kernel(function: Any, forceinline: bool) -> Any:
     """
     Return a kernel as a numba dispatcher, which compiles at the first call with new argument types.
 
-    :param function: a kernel.
+    :param function: a kernel; with NUMBA_DISABLE_JIT it is returned itself.
     :param forceinline: True merges the kernel into each of its callers.
     """
     compiled = numba.njit(

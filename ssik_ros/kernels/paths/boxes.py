@@ -267,8 +267,8 @@ def connect_boxes(
     :param first, last: first row to write, and the row after the last one.
     :param turning: (n,) 1 for joints that may turn without end, else 0.
     :param largest, weights: (n,) largest steps [rad or m] and weights of the joints.
-    :param objective: cost of a path, such as SUM_OF_STEPS of :mod:`ssik_ros.kernels.paths.layers`; prices are used for
-        SUM_OF_STEPS only.
+    :param objective: cost of a path, such as SUM_OF_STEPS of :mod:`ssik_ros.kernels.paths.layers`, but not
+        SUM_OF_POWERS; prices are used for SUM_OF_STEPS only.
     :param sign: -1 for sequences that go backwards through the layers, else 1.
     :param work: (scratch_size(n, r, b),) scratch.
     """
@@ -322,7 +322,7 @@ def _bound_blocks(bounds, blocks, boxes, row, stake, steps):
     :param boxes, row: the boxes, and the row of the box that is reached.
     :param stake: largest discount of a step to the box, from :func:`_stake`.
     :param steps: largest steps and objective, see :class:`Steps`.
-    :returns: index of the block with the least bound.
+    :returns: index of the block with the least bound; 0 if all are infinite.
     """
     best = 0
     for block in range(len(blocks.costs)):

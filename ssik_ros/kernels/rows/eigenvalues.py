@@ -440,11 +440,12 @@ def _iterate(real, imaginary, a, n, low, high):
 @kernel
 def eigenvalues(real, imaginary, a, n, scratch):
     """
-    Write the eigenvalues of a matrix; return 0, or 1 if the QR steps do not converge or a square is not finite.
+    Write the eigenvalues of a matrix; return 0, or 1 if the QR steps do not converge or squares have no finite sum.
 
     :param real, imaginary: (n,) out: real and imaginary part of each eigenvalue. Of a conjugate pair, which has two
         neighbouring entries, the eigenvalue with the positive imaginary part comes first.
-    :param a: (n n,) matrix by rows or by columns, overwritten.
+    :param a: (n n,) matrix by rows or by columns, overwritten. Entries that need no QR steps, as in a triangular
+        matrix, are not tested for finite squares.
     :param n: size of the matrix.
     :param scratch: (SCRATCH_ROWS n,) scratch.
     """

@@ -143,9 +143,11 @@ def eigensystem(real, imaginary, vectors, a, n, scratch):
 
     :param real, imaginary: (n,) out: real and imaginary part of each eigenvalue. Of a conjugate pair, which has two
         neighbouring entries, the eigenvalue with the positive imaginary part comes first.
-    :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is 1. Of a conjugate pair,
-        the first n numbers are the real part, the next n the imaginary part, of the vector of the first eigenvalue.
-    :param a: (n n,) matrix by rows, not changed; if the square of an entry is not finite, the result is 1.
+    :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is 1. A vector that inverse
+        iteration does not prove, such as one of a multiple eigenvalue, is written, too. Of a conjugate pair, the first
+        n numbers are the real part, the next n the imaginary part, of the vector of the first eigenvalue.
+    :param a: (n n,) matrix by rows, not changed; entries whose squares are not finite mostly give the result 1, see
+        :func:`eigenvalues.eigenvalues`.
     :param n: size of the matrix.
     :param scratch: (scratch_size(n),) scratch.
     """

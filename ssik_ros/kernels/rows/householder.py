@@ -102,7 +102,7 @@ def write_orthogonal(out, a, m, tau, rank, column):
     """
     Write column ``column`` of the orthogonal matrix H of a factorisation.
 
-    The columns from ``rank`` on are orthogonal to all columns of A.
+    The columns from ``rank`` on are orthogonal to all columns of A, up to the tolerance of the rank.
 
     :param out: (m,) out.
     :param a, tau, rank: results of :func:`factorise`.
@@ -154,7 +154,7 @@ def reduce_complex(re, im, m, n, total, scratch, tolerance):
     The first n columns are exchanged among each other, the largest remainder first.
 
     If the columns from n on are the unit matrix, they end as H^H, the inverse of the product of the reflections. Then
-    the rows of H^H from the rank on, times the first n columns, are zero.
+    the rows of H^H from the rank on, times the first n columns, are zero up to the tolerance.
 
     :param re, im: (m, total) real and imaginary parts of the matrix, overwritten.
     :param scratch: (2 m,) scratch.

@@ -47,9 +47,9 @@ def factorise(matrix, size):
     """
     Replace a symmetric positive semidefinite matrix in place by its factors L D L^T.
 
-    The diagonal gets 1 / D and the upper triangle L^T; the lower triangle is scratch. If a pivot is lost to rounding, 0
-    is stored for 1 / D, so that its unknown becomes zero. Each column is subtracted at once, so that the loop can be
-    vectorized.
+    The diagonal gets 1 / D and the upper triangle L^T; the lower triangle is scratch. For a pivot of at most
+    SMALLEST_PIVOT, also a negative one, 0 is stored for 1 / D, so that its unknown becomes zero. Each column is
+    subtracted at once, so that the loop can be vectorized.
 
     :param matrix: (size, size); only the lower triangle is read.
     :param size: a literal lets the compiler unroll.

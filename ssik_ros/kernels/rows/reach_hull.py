@@ -264,8 +264,9 @@ def meridian(hull, x, y, z):
     """
     Return (distance from the first revolute axis [m], height along it [m], unit vector away from it) of a position.
 
-    The height counts from the axis point of the hull. Prismatic joints before this axis are set to the values that
-    bring the axis nearest to the position, one after the other.
+    The height counts from the axis point of the hull. If the position is nearly on the axis, the unit vector is any one
+    at right angles to it. Prismatic joints before this axis are set to the values that bring the axis nearest to the
+    position, one after the other.
 
     :param hull: (SIZE,).
     :param x, y, z: the position in the base frame [m].

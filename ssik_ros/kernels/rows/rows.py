@@ -76,7 +76,8 @@ def plain_rows(ints, reals, work, c, row):
     Write six unweighted rows of residual and Jacobian for constraint ``c``, in root axes, from row ``row`` on.
 
     The constraint asks that frame b reaches a target given in the root frame; frame a must not move. The numbers equal
-    the ones of :func:`general_rows`. The workspace also gets position and rotation error of the constraint.
+    the ones of :func:`general_rows` with ``exact`` False. The workspace also gets position and rotation error of the
+    constraint.
 
     :param ints, reals, work: packed problem and its workspace, which has the poses of the nodes.
     """
@@ -365,8 +366,9 @@ def axis_alignment(frames, frame, spare, e, maps):
     """
     Write the shortest rotation that takes the z axis of b to the goal's z axis, and its exact maps.
 
-    Measured in frame b: with t = R_B^T z_G, e = f(t_z) (-t_y, t_x, 0), f = angle / sine. Measured in the goal:
-    with u = R_G^T z_B, e = f(u_z) (u_y, -u_x, 0). The third component is zero by construction.
+    Measured in frame b: with t = R_B^T z_G, e = f(t_z) (-t_y, t_x, 0), f = angle / sine. Measured in the goal: with u =
+    R_G^T z_B, e = f(u_z) (u_y, -u_x, 0). The third component is zero by construction. Opposite axes are turned by pi
+    about x.
 
     :param frames: (3, 12) frame a, goal, frame b.
     :param frame: FRAME_B to measure in frame b, otherwise in the goal.

@@ -393,10 +393,10 @@ def add_null_space_pull(jacobian, normal, right, gradient, free, step):
 @kernel
 def advance(variable_i, lower, upper, limited, scale, step, q):
     """
-    Move a configuration in place by a scaled step; if limits count, it ends inside them.
+    Move a configuration in place by a scaled step; if limits count, every joint that moves ends inside them.
 
     A turning joint that crosses a limit is moved back by whole turns if this brings it inside; the pose is the same.
-    Otherwise a joint stops at the limit.
+    Otherwise a joint stops at the limit. A joint with a step of 0 keeps its value, also outside its limits.
 
     :param variable_i: variable table of the problem.
     :param lower, upper: (nv,) limits [rad or m].

@@ -85,7 +85,8 @@ def measure(ints, reals, options, work, q):
 
     :param ints, reals, options, work: packed problem, options of the search, workspace.
     :param q: (nq,) the configuration.
-    :returns: (square, inside): squared norm of the weighted residual, and whether every error is within tolerance.
+    :returns: (square, inside): squared norm of the weighted residual; whether every error is within tolerance and the
+        square below the option ERROR_SQUARED.
     """
     square, inside = look(ints, reals, options, work, q)
     if options[state.SERIAL] != 0.0:
@@ -103,7 +104,8 @@ def look(ints, reals, options, work, q):
 
     :param ints, reals, options, work: packed problem, options of the search, workspace.
     :param q: (nq,) the configuration.
-    :returns: (square, inside): squared norm of the weighted residual, and whether every error is within tolerance.
+    :returns: (square, inside): squared norm of the weighted residual; whether every error is within tolerance and the
+        square below the option ERROR_SQUARED.
     """
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:
@@ -326,8 +328,8 @@ def polish(ints, reals, options, enough, work):
     If the errors are still above POLISHED_ERROR, damped steps follow. The state ends as the best one, measured. It may
     stay less exact, as near a singular posture.
 
-    :param enough: norm of position and rotation error at which the polish ends [m, rad]; 0 goes on until rounding stops
-        it.
+    :param enough: norm of position and rotation error at which the polish ends [m, rad]; with 0, only a step that gains
+        too little or the option POLISH_STEPS ends it.
     :param work: its state must be measured and within the tolerances.
     """
     w = layout.view_workspace(ints, work)
