@@ -63,7 +63,7 @@ def within_a_quarter(x):
 @inline_kernel
 def sine_cosine(angle):
     """
-    Return (sine, cosine) of an angle [rad], within two units in the last place.
+    Return (sine, cosine) of an angle [rad], within three units in the last place; within two below 1000 rad.
 
     If |angle| is below :data:`LARGEST_ANGLE`, the result has the same bytes on every machine. The angle is reduced to
     [-pi/4, pi/4] by whole quarter turns; :func:`within_a_quarter` does the rest. Otherwise the C library computes both.
