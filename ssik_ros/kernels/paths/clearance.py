@@ -198,14 +198,15 @@ def check_rows(
     room,
 ):
     """
-    Write for each posture of ``rows`` whether it is free of collisions, the nearest pair, and a bound on its distance.
+    Write for each posture of ``rows`` whether it is free of collisions, a pair that may collide, and a least distance.
 
     Pairs are measured in turn. A pair that certainly collides, and is nearer than all pairs before, ends the check of
     its posture; later pairs are not measured.
 
     :param verdicts: (k,) out: COLLISION_FREE, COLLIDES, or DOUBTFUL if an exact check must decide. Of this and the next
         two arrays, only the checked rows are written.
-    :param culprits: (k,) out: row in ``pairs`` of the pair that collides or may collide; -1 for free postures.
+    :param culprits: (k,) out: row in ``pairs`` of the pair that collides or may collide, of the measured ones the
+        nearest by its lower bound; -1 for free postures.
     :param distances: (k,) out: least of the lower bounds on the distances of the measured pairs, at most ``wanted``
         [m].
     :param q: (k, n) postures [rad or m].

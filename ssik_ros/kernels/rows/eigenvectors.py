@@ -93,7 +93,8 @@ def _normalise(re, im, n):
     """
     Divide the last column of a complex matrix by its largest entry, which becomes 1; return the size of this entry.
 
-    The size is |real part| + |imaginary part|; 0 for a column of zeros, which stays.
+    The size is |real part| + |imaginary part|, which also decides about the largest; 0 for a column of zeros, which
+    stays.
 
     :param re, im: (n, n + 1) real and imaginary parts.
     """
@@ -116,9 +117,10 @@ def _normalise(re, im, n):
 @kernel
 def _write_vector(re, im, a, n, x, y, column):
     """
-    Write a right eigenvector of the eigenvalue x + i y into the last column of ``re`` and ``im``, its largest entry 1.
+    Write a right eigenvector of the eigenvalue x + i y into the last column of ``re`` and ``im``, with one entry 1.
 
-    Up to STARTS start vectors are tried; if none proves an eigenvector, the last result stays.
+    No entry has an absolute value above the root of 2, or above 1 for a real eigenvalue. Up to STARTS start vectors are
+    tried; if none proves an eigenvector, the last result stays.
 
     :param re, im: (n, n + 1) real and imaginary parts, overwritten.
     :param a: (n, n) the matrix.
@@ -143,9 +145,10 @@ def eigensystem(real, imaginary, vectors, a, n, scratch):
 
     :param real, imaginary: (n,) out: real and imaginary part of each eigenvalue. Of a conjugate pair, which has two
         neighbouring entries, the eigenvalue with the positive imaginary part comes first.
-    :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is 1. A vector that inverse
-        iteration does not prove, such as one of a multiple eigenvalue, is written, too. Of a conjugate pair, the first
-        n numbers are the real part, the next n the imaginary part, of the vector of the first eigenvalue.
+    :param vectors: (n n,) out: one vector after the other, scaled as by :func:`_write_vector`: one entry is 1, and no
+        real vector has a larger one. A vector that inverse iteration does not prove, such as one of a multiple
+        eigenvalue, is written, too. Of a conjugate pair, the first n numbers are the real part, the next n the
+        imaginary part, of the vector of the first eigenvalue.
     :param a: (n n,) matrix by rows, not changed; entries whose squares are not finite mostly give the result 1, see
         :func:`eigenvalues.eigenvalues`.
     :param n: size of the matrix.

@@ -377,7 +377,8 @@ def generalised_eigenvalues(real, imaginary, beta, a, b, n):
     Of a conjugate pair, which has two neighbouring entries, the eigenvalue with the positive imaginary part comes
     first.
 
-    :param real, imaginary, beta: (n,) out; beta >= 0, and 0 marks an infinite eigenvalue.
+    :param real, imaginary, beta: (n,) out; beta >= 0, and 0 marks an infinite eigenvalue. Rounding may make an infinite
+        eigenvalue a large finite one.
     :param a, b: (n n,) matrices, both by rows or both by columns, overwritten.
     :returns: 0, or 1 if the QZ steps do not converge or the square of an entry is not finite.
     """
