@@ -560,12 +560,20 @@ class Rating(NamedTuple):
     """Mean decimal logarithm of the largest entry of the eigenvalue problem; at least 0."""
 
     def for_first(self) -> tuple[int, ...]:
-        """Return the merits of a first cut, most important first. A cut that is not exact would allow no proof."""
+        """
+        Return the numbers by which a first cut is chosen, the most important first; the greatest tuple is the best.
+
+        Whether the cut is exact comes first, because any other cut would allow no proof.
+        """
         doubts = self.is_exact, self.trusted, self.plain, self.is_accurate, self.certain
         return *doubts, self.is_constant
 
     def for_second(self) -> tuple[int, ...]:
-        """Return the merits of a second cut, most important first. It has to remove the doubts of the first cut."""
+        """
+        Return the numbers by which a second cut is chosen, the most important first; the greatest tuple is the best.
+
+        The number of trusted targets comes first, because a second cut has to remove the doubts of the first one.
+        """
         return self.trusted, self.plain, self.is_exact, self.is_constant
 
 

@@ -112,7 +112,8 @@ def _write_marks(c, marks, knots, row):
     """
     Write the shares of a segment at which some joint passes a limit or turns back, ascending; return their number.
 
-    A share is 0 at the first knot of the segment and 1 at the second knot.
+    A share is 0 at the first knot of the segment and 1 at the second knot. The segment is cut into PIECES equal parts.
+    In each, a joint's pass of a limit is seen if it is the only one and no peak of the joint precedes it there.
 
     :param c: a :class:`curve_points.Curve` with the limits.
     :param marks: (MARKS,) out; 0 and 1 are always among them.

@@ -55,9 +55,12 @@ def find(
     :param is_done: (m,) integers, scratch.
     :param free: (7,) indices of the joints: 0 to 6.
     :param curve_work: (lane_trace.scratch_size(len(seeds)),) scratch.
-    :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: plan of the arm, pose
-        and scratch of the search for candidates, as for :func:`held_search.search`; the seed must be unset, and TRIED
-        becomes the number of postures in ``seeds``.
+    :param counters, ints, reals: counters of the search for candidates, and the plan of the arm.
+    :param spread: (held_search.SPREAD,) range of the held joint and requested number of values; TRIED becomes the
+        number of postures in ``seeds``.
+    :param matrix_t: (4, 4) target pose of the tip.
+    :param seed, options: the seed is not read, because HAS_SEED of the options must be 0.
+    :param work, places, stack, scratch: scratch, as for :func:`held_search.search`.
     :returns: number of curves; -1 if their knots do not fit; NOT_RIGID (-2) if the pose is not a rigid transform;
         TOO_FAR (-3) if the pose is proved to be out of reach.
     """

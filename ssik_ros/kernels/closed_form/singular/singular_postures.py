@@ -456,7 +456,8 @@ def settle_rows(
     :param isolated: (count,) out: 1 for each candidate that is a solution up to rounding and whose smallest singular
         value exceeds ISOLATED, which proves that it is isolated; else 0.
     :param rows: (count, n) candidates; they are refined in place.
-    :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
+    :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`: (3 n,) unit axes and points on
+        them, (12,) pose of the tip at zero, number of joints, bit mask of the prismatic joints.
     :param free: (n,) indices of the joints, 0 to n - 1.
     :param target: (12,) target pose of the tip: rotation row by row, then translation.
     :param unit: length that counts as one [m].
