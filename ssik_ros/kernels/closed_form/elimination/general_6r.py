@@ -281,9 +281,9 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     :param elimination, k: the :class:`Elimination`, and the joint of the roots, where the loop is cut.
     :param work, ints: workspace, from :func:`workspace`.
     :param is_careful: True leaves out roots that look nearly real but are surely complex; this takes time.
-    :returns: (count, complete): new number of filled rows, and whether every surely real root has a candidate that
-        reaches the target. Without new candidates, it is True only if no entry of the small problem reaches TRUSTED. It
-        is False if the eigenvalues do not converge.
+    :returns: (count, complete): new number of filled rows, and whether the surely real roots have enough candidates
+        that reach the target, see :func:`add_candidates`. Without new candidates, it is True only if no entry of the
+        small problem reaches TRUSTED. It is False if the larger problem is needed and its eigenvalues do not converge.
     """
     roots = vector(work, W_ROOTS, 2 * el.MOST_EIGENVALUES)
     size, origin, largest = _choose_matrix(elimination, work)

@@ -130,7 +130,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
     At the exact position the error vanishes, and the Jacobian on its null vectors. STEPS corrections are made, and the
     result is not checked.
 
-    :param q: (n,) the solution: exact to the square root of rounding in; out to rounding, if the steps converge.
+    :param q: (n,) in: the solution, exact to the square root of rounding; out: exact to rounding if the steps converge.
     :param nulls: number of null vectors.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param probe: (n,) scratch.
