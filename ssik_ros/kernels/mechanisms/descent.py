@@ -294,7 +294,7 @@ def may_go_uphill(block, w, cost):
     """
     Return whether a trial state that raised the cost may be accepted, because a few steps uphill may pay later.
 
-    The cost must stay below HIGHEST times the cost before the first of these steps, and their number is limited.
+    Its ``cost`` must stay below HIGHEST times the cost before the first of these steps, and their number is limited.
     """
     if block.counters[layout.WATCH] == 0 and block.counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
         return False
@@ -347,8 +347,9 @@ def out_of_iterations(block, w):
     """
     Return the status of a descent by DLS or SVD that must end: out of iterations, out of time, or cancelled.
 
-    It is TIMEOUT if iterations are left or none was made. It is also TIMEOUT if they gained more than the stall
-    threshold, or this threshold is 0. Otherwise it is DIVERGED if the clamps were halved, else STALLED.
+    It is TIMEOUT if iterations are left or none was made. It is also TIMEOUT if the iterations lowered the error by
+    more than the stall threshold, or this threshold is 0. Otherwise it is DIVERGED if the clamps were halved, else
+    STALLED.
     """
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]

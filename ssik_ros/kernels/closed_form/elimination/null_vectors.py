@@ -160,8 +160,8 @@ def null_vector(x, lu, pivots):
     """
     Write an approximate null vector of the equations at a root, by inverse iteration from a fixed vector.
 
-    A root is an angle of joint k, where the loop is cut, at which the equations are singular. Elsewhere, it is a vector
-    that the equations make small. Its largest absolute entry is 1.
+    A root is an angle of joint k, where the loop is cut, at which the equations are singular. At another angle, the
+    result is only a vector that the equations make small. Its largest absolute entry is 1.
 
     :param x: (12,) out: products x_a^i x_b^j up to a factor, see the module.
     :param lu, pivots: triangular factors and row exchanges of the equations at the root, from

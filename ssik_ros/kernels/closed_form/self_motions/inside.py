@@ -213,7 +213,8 @@ def wind(c, q, beyond):
     Move joints with limits to the winding nearest to the middle of their limits; return whether all are inside.
 
     :param c: from :func:`curve_points.open_curve`: the limits.
-    :param q: (7,) the posture, changed in place; joints after the first one that is outside stay unchanged.
+    :param q: (7,) the posture, changed in place; prismatic joints and joints after the first one that is outside stay
+        unchanged.
     :param beyond: accepted distance outside the limits [rad or m].
     """
     for k in range(N):

@@ -530,7 +530,8 @@ def is_closed(run, row, last, first):
     """
     Return whether a curve has come back to its first knot; if so, move knot ``last`` onto the first knot.
 
-    The windings of its angles stay, and its arc length becomes the length of the closed curve.
+    It must come back in the direction of its first tangent. The windings of the angles stay, and the arc length of the
+    last knot becomes the length of the closed curve.
 
     :param run: a :class:`Tracing`.
     :param row, last: the segments between these rows are examined; ``last`` is the last knot of the curve.

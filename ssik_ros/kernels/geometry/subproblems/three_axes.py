@@ -105,7 +105,7 @@ def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
     :param h1, h2, h3: unit axes.
     :param image: R h3.
     :param preimage: R^T h1.
-    :param aside: R v for v = perpendicular(h3); used if the outer axes line up.
+    :param aside: R v for v = perpendicular(h3); used if the outer axes line up or nearly do.
     :param offered: value for t3 if the outer axes line up [rad].
     """
     outcome, t2, other = middle_angles(h1, h2, h3, image)
