@@ -686,8 +686,8 @@ def solve(address, seed, stop):
     :param seed: seed of the random states.
     :param stop: monotonic time at which to stop [ns]; 0 means no deadline.
     :returns: CONVERGED if every tolerance is met, else STALLED if no step helps. DIVERGED if DLS or SVD moved away from
-        the goal. TIMEOUT if iterations or time are used up or the cancel flag is set. BAD_FRAME for invalid numbers of
-        a frame.
+        the goal. TIMEOUT if iterations or time are used up or the cancel flag is set; but if all iterations of DLS or
+        SVD gained nothing, STALLED or DIVERGED. BAD_FRAME for invalid numbers of a frame.
     """
     block, t, w = layout.view_chain(address)
     block.counters[layout.RANDOM], block.counters[layout.STOP] = seed, stop

@@ -143,7 +143,8 @@ def patience(options, count):
 
     A patient start is not given up for slow progress. Other starts must shrink the squared error to ``factor`` times
     itself in PROGRESS_STEPS steps. PoseIK has no patient starts, but sometimes a factor near one. If ``may give up`` is
-    True, any start ends when the linear model twice running leaves at least HOPELESS of the squared error.
+    True, any start also ends when the linear model twice running leaves more than HOPELESS of the squared error. With
+    constant damping, it then first makes its last steps without damping.
 
     :param count: number of the start, from 1.
     """

@@ -396,8 +396,8 @@ def settle(out, rows, count, aim, choice, scratch):
     Refine candidates of one pose, and write each different solution once; return their number, at most 16.
 
     A curve of solutions gives one point, see :class:`Choice`. Candidates with an error above the tolerance are left
-    out, and so are solutions after the sixteenth. An isolated singular solution that is not exact is left out if
-    another one is within LEAST_SEPARATION.
+    out, and so are solutions after the sixteenth. An isolated singular solution that is not exact is left out if a
+    solution before it is within LEAST_SEPARATION.
 
     :param out: (16, n) out; may be the same array as ``rows``.
     :param rows: (., n) candidates in the first ``count`` rows; they are refined in place.
