@@ -223,6 +223,8 @@ def test_a_slide_without_limits_is_named(tmp_path, capsys):
     text += '<parent link="a"/><child link="b"/><axis xyz="1 0 0"/></joint></robot>'
     urdf = tmp_path / 'slide.urdf'
     urdf.write_text(text)
-    assert add(tmp_path / 'mine.yaml', str(urdf), '--name', 'slide', '--base', 'a', '--tip', 'b') == 2
+    assert (
+        add(tmp_path / 'mine.yaml', str(urdf), '--name', 'slide', '--base', 'a', '--tip', 'b') == 2
+    )
     assert "Joint 'rail' lacks a limit" in capsys.readouterr().err
     assert not (tmp_path / 'mine.yaml').exists()
