@@ -35,9 +35,10 @@ Items = Mapping[str, Any] | Iterable[Any]
 @tells_near_names
 class ArmScene:
     """
-    Tells which bodies collide at a posture of an arm: links of its robot, and ``objects``. Serves one thread.
+    Tells whether links of an arm's robot collide with each other or with ``objects`` at a posture. Serves one thread.
 
-    Joints outside the arm have their values in :func:`ssik_ros.model.default_seed.default_state`.
+    Only the first colliding pair is named. Joints outside the arm have their values in
+    :func:`ssik_ros.model.default_seed.default_state`.
     """
 
     def __init__(

@@ -1,9 +1,11 @@
 """
 Find robot descriptions and MoveIt configurations on disk.
 
-ROS packages are found through ``AMENT_PREFIX_PATH``, without ament; :func:`data_folders` yields the folders of packages
-without ROS. The rules of MoveIt's MoveItConfigsBuilder decide which file of a MoveIt configuration is taken. Robots
-shipped with this package come last.
+ROS packages are found through ``AMENT_PREFIX_PATH``, without ament. The package of a ``package://`` location that is
+not found there is searched around the URDF, then in :func:`data_folders`: folders of packages that need no ROS.
+
+The rules of MoveIt's MoveItConfigsBuilder decide which file of a MoveIt configuration is taken. If they find no file,
+the only URDF or SRDF is taken, or a URDF of a package in the dependencies. Robots shipped with this package come last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -117,7 +117,11 @@ class PoseFreedom:
         return self._with_columns(self._used)
 
     def _with_columns(self, columns: IntArray) -> 'PoseFreedom':
-        """Return a copy in which a search varies the numbers with the indices ``columns``."""
+        """
+        Return a copy in which a search varies only the numbers of the tool's pose with the indices ``columns``.
+
+        The other numbers of the nine are zero, apart from a spin that the inverse kinematics finds.
+        """
         freedom = copy.copy(self)
         freedom.columns = columns
         return freedom

@@ -3,9 +3,9 @@ The cells of a reach map, which are poses of the tip in the base, and their divi
 
 A :class:`Grid` has the same orientations at each position of a :class:`GridRegion`; a :class:`PoseList` has any poses.
 
-A unit is a block of cells that one worker decides. Units depend only on the cells, so that a map has the same bytes
-however it was made. Apart from the poses of a list, no array here is as long as the map. Indices and positions of
-cells are computed from numbers of units.
+A unit is a block of cells that one worker decides. Units depend only on the cells and on the wanted number of cells in
+a unit. So a map has the same bytes, however many workers made it. Apart from the poses of a list, no array here is as
+long as the map. Indices and positions of cells are computed from numbers of units.
 """
 
 from collections.abc import Iterator, Mapping

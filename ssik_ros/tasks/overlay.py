@@ -109,7 +109,11 @@ class Overlay:
         )
 
     def _at(self, item: IkObject) -> FloatArray:
-        """Return the pose (12,) of an object in the frame of the base; a joint is moved by its present value."""
+        """
+        Return the pose (12,) of an object in the frame of the base: rotation row by row, then position [m].
+
+        A joint is moved by its present value. The base has the pose that the last call of :meth:`markers` has read.
+        """
         return compose(self._to_base, self.world.world_pose(item, moved=True))
 
     def _ends(self) -> Shapes:

@@ -71,5 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(values: Iterable[float]) -> str:
-    """Return numbers as text, in the form that the options of `ssik solve` take."""
+    """
+    Return numbers as text, separated by spaces, as options of `ssik solve` take them.
+
+    Each number is rounded to four significant digits and to 1e-9.
+    """
     return ' '.join(map(short, values))

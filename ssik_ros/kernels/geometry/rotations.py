@@ -36,7 +36,12 @@ def rotate_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def matrix_of_quaternion(quaternion: ArrayLike) -> np.ndarray:
-    """Return the rotation (3, 3) of a quaternion (x, y, z, w) of any length; NaN if the length is zero."""
+    """
+    Return the rotation (3, 3) of a quaternion (x, y, z, w), which need not have the length 1.
+
+    It is NaN for a zero quaternion, and for lengths below about 1e-154 or above about 1e154. With NUMBA_DISABLE_JIT=1,
+    a zero quaternion raises ZeroDivisionError.
+    """
     out = np.empty(9)
     so3.from_quaternion(out, *np.asarray(quaternion, dtype=np.float64).tolist())
     return out.reshape(3, 3)

@@ -50,16 +50,16 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     """
     Write a random configuration within the limits.
 
-    With a spread below one, every joint stays near the seed: within this fraction of its range. Revolute joints do not
-    if ``free`` is True. The range of a joint without limits is the full turn around the seed. Joints that move no frame
-    of the problem keep their values of ``q``.
+    If the spread is below one, every joint stays near the seed: within this fraction of its range. For a joint without
+    limits, it is within this fraction of half a turn. Joints that move no frame of the problem keep their values of
+    ``q``.
 
     :param variable_i: variable table of the problem.
     :param lower, upper: (nv,) limits [rad or m].
     :param seed: (nq,) centre for joints without limits, and for all joints if spread < 1.
-    :param spread: fraction of the ranges, in (0, 1].
-    :param free: True draws revolute joints from the full turn, whatever their limits; joints with equal limits stay
-        held.
+    :param spread: fraction of the ranges, in (0, 1]; revolute joints ignore it if ``free`` is True.
+    :param free: True draws revolute joints from the full turn around the seed, whatever limits and spread; joints with
+        equal limits get this value.
     :param random: (1,) uint64 state of the generator, advanced.
     :param q: (nq,) in and out.
     """

@@ -409,15 +409,15 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
 @inline_kernel
 def _end_cycle(ints, reals, base, cycle, work, q, report):
     """
-    Copy the state to ``q``; write the motion of each joint and the bound that stopped it into ``cycle``.
+    Copy the state to ``q``; write the motion of each joint, and the bound at which it ended, into ``cycle``.
 
-    Motions of ball joints are not written, and no bound stops them. A joint at a limit counts as stopped by the limit
-    only.
+    A joint at a limit counts as stopped by the limit, even if it did not move. The motion of ball joints is not
+    written; they count as not stopped.
 
     :param base: options with the joint limits.
     :param cycle: a :class:`Cycle`; ``last_motion`` and ``stopped_by`` are written.
     :param q: (nq,) configuration at the beginning of the cycle in, at its end out.
-    :param report: LIMIT_STOPPED and STEP_STOPPED count the stopped joints.
+    :param report: LIMIT_STOPPED and STEP_STOPPED grow by the number of stopped joints.
     """
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i

@@ -1,4 +1,9 @@
-"""Read the ``<collision>`` elements of a URDF as shapes of the collision library coal."""
+"""
+Read the ``<collision>`` elements of a URDF as collision shapes, by means of the collision library coal.
+
+Boxes and round solids are objects of coal. A mesh is a :class:`Mesh`, which makes its object of coal at the first use.
+Unknown shapes and meshes that cannot be read are left out, with a sentence about each.
+"""
 
 import logging
 from pathlib import Path
@@ -308,7 +313,11 @@ def _hint(name: str, robot: RobotModel) -> str:
 
 
 def _package_hint(package: str, robot: RobotModel) -> str:
-    """Return advice for a mesh whose file is missing in a ROS package, as a sentence that begins with a space."""
+    """
+    Return a sentence about a mesh whose file is missing in a ROS package; the text begins with a space.
+
+    It says that the installed package lacks the file, or advises to source the workspace that has the package.
+    """
     if find_package(package) is not None:
         return f' The package {quote(package)} is installed without this file.'
     around = '' if robot.directory is None else ', nor is its folder around the URDF'

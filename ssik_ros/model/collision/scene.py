@@ -127,7 +127,10 @@ def carrier_poses(
 
 def poses_from_link(tree: KinematicTree, positions: FloatArray, link: str) -> FloatArray:
     """
-    Return the poses of :func:`carrier_poses` in the frame of a link; world and root link have the same pose.
+    Return the poses (nj + 2, 4, 4) of everything that carries collision shapes, in the frame of a link.
+
+    The first nj are the frames that move with the joints, in the order of the tree. The last two are the world and the
+    root link; they are equal, because the world is taken to be at the root link.
 
     :param tree: the robot.
     :param positions: (nq) full state, mimic joints included.

@@ -297,7 +297,14 @@ def make_layers(
 
 
 def _best_key(q: FloatArray, limits: StepLimits) -> int:
-    """Return the index of the joint to sort rows by: its values spread most, in units of its largest step."""
+    """
+    Return the index of the joint to sort rows by: the one with the largest ratio of standard deviation to step limit.
+
+    The deviation is of all rows. The step limit is the largest finite one of all layers; a joint without such a limit
+    comes first, unless its values are all equal.
+
+    :param q: (k, n) postures, the rows.
+    """
     spread = q.std(axis=0) if len(q) else np.ones(q.shape[1])
     largest = np.where(np.isfinite(limits.largest[1:]), limits.largest[1:], 0.0).max(axis=0)
     return int(np.argmax(spread / np.maximum(largest, 1e-12)))

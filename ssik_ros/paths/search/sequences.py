@@ -90,9 +90,12 @@ class StepRule(NamedTuple):
 
 class GridSearch(NamedTuple):
     """
-    Finds the best sequence of postures along the waypoints of one path, on any grid of the free parameters.
+    Finds sequences of postures along the waypoints of one path, on a given grid of the free parameters.
 
-    :meth:`layers` makes the postures of a grid, :meth:`find` the best sequence that passes the checks.
+    Free parameters are the value of the held joint, values of joints before the last seven, and numbers of the tool's
+    pose within its tolerance. :meth:`layers` makes the postures of a grid, one layer for each chosen waypoint.
+    :meth:`find` returns the longest sequence of postures that pass the checks, one from each of consecutive layers. Of
+    several, it returns the cheapest.
     """
 
     space: SearchSpace

@@ -90,7 +90,11 @@ class CallRecords:
             self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> CallSummary:
-        """Return the statistics of all calls until now."""
+        """
+        Return the statistics of all calls until now.
+
+        Quantiles are of the last :data:`KEPT` calls, the reasons of the last :data:`REASONS` failures.
+        """
         with self._lock:
             self._count()
             times, overruns = list(self._times), list(self._overruns)

@@ -96,7 +96,11 @@ class RunningGroup:
         return self._sender.status
 
     def look(self) -> None:
-        """Look for the receiver of goals; called regularly."""
+        """
+        Look whether the topic or action for goals has a receiver, and update :meth:`problem`; a timer calls this.
+
+        The first receiver, and a receiver of another type than before, gets a new channel for goals.
+        """
         self._sender.look()
 
     def step(self) -> None:

@@ -249,7 +249,12 @@ class ViewNode(ProcessNode):
     def _announce(
         self, page: Page[Session], description: RobotDescription, session: Session
     ) -> None:
-        """Log the robot, and print the address, which holds a token and must not be in a log or topic."""
+        """
+        Log the robot, print the address of the page, and open the page in a browser if the settings say so.
+
+        The address holds a token and must not be in a log or topic. Each time a browser has used it, a new one is
+        printed.
+        """
         _LOGGER.info(
             f'Ready: robot {quote(session.robot.name)} (URDF: {description.urdf.origin}), group '
             f'{quote(session.group.name)}, solver {session.kinematics.solver}'

@@ -76,8 +76,9 @@ class ConstraintCheck:
 
         :param frames: the robot's frames.
         :param wishes: the constraints.
-        :param place_frame: called with the name of a frame that is not a link. It returns the pose (4, 4) of the frame
-            in the model frame; None for the model frame itself. It raises :class:`RequestRefused` for an unknown name.
+        :param place_frame: called with a frame that is not a link, with the model frame even if it is a link, and with
+            an empty name. It returns the pose (4, 4) of the frame in the model frame; None if the frame is the model
+            frame. It raises :class:`RequestRefused` for an unknown name.
         :raises RequestRefused: for unknown names, invalid numbers and unknown kinds of constraints.
         """
         if wishes.others:

@@ -67,10 +67,11 @@ class _Chunks:
         """
         Return the branches of a chunk of poses; the next call may overwrite the result.
 
-        Without a held joint, singular poses are solved again, one by one.
+        If no joint is held, singular poses are solved a second time, by a slower search. If a joint is held, the
+        branches are those at the tried values of this joint.
 
         :param poses: (m, 4, 4) poses of the tip in the base.
-        :param seeds: (m, n) one seed for each pose, or (1, n) one for all.
+        :param seeds: (m, n) one seed for each pose, or (1, n) one for all; not read if the request has no seed.
         """
         branches = self._search(poses, seeds)
         doubtful = np.flatnonzero(branches.counts[:, search.DOUBT])

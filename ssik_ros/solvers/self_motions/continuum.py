@@ -1,8 +1,9 @@
 """
 Trace curves on which six or fewer joints move while the tip does not move; they exist only at singular poses.
 
-The tracer needs seven joints. So joints are added to the chain that are zero and do not move along a curve. A curve is
-stored as knots: postures with tangents and arc lengths.
+Only curves through given postures are followed. The tracer needs seven joints, so joints are added to the chain, with
+the value zero. A curve along which an added joint moves is left out. A curve is stored as knots: postures with tangents
+and arc lengths.
 """
 
 import dataclasses

@@ -99,7 +99,11 @@ class SelfMotions:
         return self.curves[index]
 
     def __repr__(self) -> str:
-        """Return the number of curves, and the resolution or the reason why curves may be missing."""
+        """
+        Return the number of curves, and the resolution to which they are complete or why curves may be missing.
+
+        The first call may take long, because it runs the proof of completeness.
+        """
         proof = f'complete to {self.resolution:.3g}' if self.is_complete else self.reason
         return f'SelfMotions({len(self)} curves, {proof})'
 

@@ -106,11 +106,13 @@ def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
 
 def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetFile:
     """
-    Return the checked content of a task set file from its parsed YAML.
+    Return the checked content of a task set file from its parsed YAML; names are not compared with a robot.
 
-    :param content: the mapping at the top of the file.
-    :param source: the file's name for messages.
-    :raises ConfigError: for unknown keys and wrong values, with file and line.
+    :param content: the mapping at the top of the file, from :func:`ssik_ros.strict_yaml.parse_yaml`; any other mapping
+        has no lines for messages.
+    :param source: the file's name, which the result keeps.
+    :raises ConfigError: for unknown keys and wrong values, and without a task set. The message has file and line, or
+        only ``source`` if the mapping has no lines.
     """
     reader = _Reader(content, source, 'the file', FILE_KEYS)
     entries = reader.entry

@@ -77,7 +77,11 @@ class Camera:
         return cls(tuple(eye), tuple(seen), size=size)
 
     def axes(self) -> FloatArray:
-        """Return the unit vectors (3, 3) to the right, upwards and into the picture, one in each row, in the world frame."""
+        """
+        Return the unit vectors (3, 3) to the right, upwards and into the picture, one in each row, in the world frame.
+
+        If the camera looks straight up or down, the first two rows are NaN.
+        """
         forward = np.subtract(self.target, self.eye)
         forward /= np.linalg.norm(forward)
         right = np.cross(forward, (0.0, 0.0, 1.0))

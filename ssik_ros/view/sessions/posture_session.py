@@ -103,7 +103,11 @@ class PostureSession(ABC):
         """Solve for the present targets, and store the state and the outcome of the solve."""
 
     def home_joints(self) -> FloatArray:
-        """Return the posture (n,) that the session shows first and at :meth:`go_home` [rad or m]."""
+        """
+        Return the posture (n,) of :meth:`go_home` [rad or m].
+
+        It is the first posture of the session. If obstacles collide with the first posture, it may be another one.
+        """
         return self._first.positions[self.places]
 
     def random_joints(self) -> FloatArray:
@@ -209,9 +213,9 @@ class PostureSession(ABC):
 
     def go_home(self) -> None:
         """
-        Store the present state for undo, and show the first posture again.
+        Store the last solved state and the targets for undo, and show the posture of :meth:`home_joints`.
 
-        :raises InvalidTarget: as :meth:`set_joints`.
+        Joints that a user does not move by hand keep their values, except in a :class:`LoopSession`.
         """
         with self.undo_step():
             self.set_joints(self.home_joints())

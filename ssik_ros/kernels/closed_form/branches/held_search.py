@@ -33,8 +33,9 @@ class Collected(NamedTuple):
     """
     Counts that :func:`collect` returns: tried values of the held joint, and candidates at the seed's value.
 
-    ``tried``: number of tried values. ``seeds``: number of candidates at the seed's value, which are the first in the
-    table. ``outside``: how many of these are no branches within the limits: they are outside, or miss the pose.
+    ``tried``: number of tried values. ``seeds``: number of candidates at the seed's value. They are the first rows of
+    the table, and all of them are certified later. ``outside``: number of these rows that do not count as branches
+    within the limits. They are outside, miss the pose, or are the seed itself, which is added if the plan has a CUT.
     """
 
     tried: int
@@ -306,11 +307,13 @@ def _choose_scanned(values, spread, first, count, last):
 @kernel
 def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     """
-    Append candidates at scanned places to ``pending``: at every requested value, and one on each run within limits.
+    Append candidates at scanned places to ``pending``: at requested values, on runs without these, and at both ends.
 
-    A place is one value of the held joint. A run is a series of scanned places along which one branch stays within
-    limits. NEXT links the places, and HIT_BITS is set for the branches of runs with a candidate. At both ends of the
-    range, certification decides about the limits.
+    A place is one value of the held joint. Every (last - 1) / ``wanted``-th scanned place is a requested value; the
+    seed's value is skipped. A run is a series of scanned places along which one branch stays within limits. A run
+    without a candidate gets one in its middle. At both ends of the range, remaining candidates are appended even if
+    they are outside the limits by up to CANDIDATE_ERROR; certification decides about them. NEXT links the places, and
+    HIT_BITS is set for the branches of runs with a candidate.
 
     :param places, ranges, n, pending: places, ranges, number of joints and waiting candidates, as for
         :func:`held_branches.keep_place`.

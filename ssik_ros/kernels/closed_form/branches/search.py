@@ -736,8 +736,9 @@ def _keep_measured(run, lane, is_alike, is_lost, first):
     """
     Count one of eight measured candidates as a solution, and keep it, or drop it if it is outside the limits.
 
-    A candidate that repeats a solution is only counted as certified. The candidate must also be the current candidate
-    in the scratch.
+    A candidate that repeats a kept solution is only counted as certified. So is a candidate outside the limits that
+    repeats a dropped solution. Without a free row, a solution is counted, but not stored. The candidate must also be
+    the current candidate in the scratch.
 
     :param run: a :class:`BranchRun`.
     :param lane: index among the eight candidates.
