@@ -205,7 +205,11 @@ def solver_spec(name: str) -> SolverSpec:
 
 
 def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
-    """Return the spec that an entry point holds or makes; raise PluginLoadError if that fails or its name differs."""
+    """
+    Return the spec that an entry point holds, or that the callable in it returns.
+
+    Raise PluginLoadError if loading fails, or if the object is not a SolverSpec with the name of the entry point.
+    """
     try:
         loaded = entry.load()
         spec = loaded() if callable(loaded) else loaded

@@ -145,7 +145,12 @@ class ArmAngle:
         return rotated
 
     def _angle(self, wrist: FloatArray, elbow: FloatArray) -> float:
-        """Return the arm angle [rad] from the vectors (3,) from shoulder to wrist and to elbow; NaN if undefined."""
+        """
+        Return the arm angle [rad] from the vectors (3,) from shoulder to wrist and to elbow.
+
+        It is NaN if the wrist is at the shoulder. It is also NaN if the elbow is on the line from shoulder to wrist, or
+        if axis 1 is parallel to this line.
+        """
         length = float(np.linalg.norm(wrist))
         if length < UNDEFINED:
             return math.nan
@@ -158,7 +163,11 @@ class ArmAngle:
 
 
 def _rotation_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a rotation (3, 3) that turns vector a into the direction of vector b."""
+    """
+    Return the smallest rotation (3, 3) that turns vector a into the direction of vector b; neither may be zero.
+
+    If the vectors are opposite, it is a half turn about one of the axes perpendicular to a.
+    """
     axis = np.cross(a, b)
     sine, cosine = float(np.linalg.norm(axis)), float(a @ b)
     if sine <= 1e-15 * float(np.linalg.norm(a) * np.linalg.norm(b)):

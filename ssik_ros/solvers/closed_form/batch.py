@@ -220,7 +220,11 @@ class OrderedBranches:
         return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
 
     def _append(self, branches: ManyBranches) -> None:
-        """Copy the rows and counters of the chunk that follows the last appended chunk."""
+        """
+        Copy the rows and counters of the next chunk of poses to the end of the arrays, which grow if they are full.
+
+        :param branches: branches of the chunk that follows the last appended one.
+        """
         start, end = self._next * self._size, self._used + len(branches.q)
         self._counts[start : start + len(branches.counts)] = branches.counts
         if end > len(self._q):

@@ -236,7 +236,7 @@ def _held_plans(
 
 
 def _why_elimination(n: int) -> str:
-    """Return the text that says why a chain is solved by elimination."""
+    """Return the text that says why a chain of ``n`` joints is solved by elimination."""
     if n < 6:
         return f'fewer than six joints: elimination with {6 - n} added that must not move'
     return 'no axes are special: elimination'
@@ -260,7 +260,11 @@ def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray
 
 
 def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
-    """Return the axes of a chain of fewer than six joints, filled up to six with random axes, the same at each call."""
+    """
+    Return the axes of a chain of fewer than six joints, filled up to six with random axes, the same at each call.
+
+    The axes of longer chains are returned unchanged.
+    """
     missing = 6 - len(geometry.axes)
     if missing <= 0:
         return geometry

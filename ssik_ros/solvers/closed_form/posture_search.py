@@ -128,7 +128,7 @@ class PostureSearch:
     """
 
     def __init__(self, chain: SerialChain) -> None:
-        """Prepare the search; a chain with an unusual size is scaled to a length of one metre."""
+        """Prepare the search; a chain shorter than LEAST_USUAL or longer than MOST_USUAL is scaled to one metre."""
         length = chain.length
         self._length = 1.0 if LEAST_USUAL <= length <= MOST_USUAL or length == 0.0 else length
         self._units = np.where(chain.kinds == JointKind.PRISMATIC, self._length, 1.0)

@@ -97,7 +97,7 @@ def _three_parallel_123(axes: AxisGeometry) -> Special | None:
 
 
 def _wrist(axes: AxisGeometry) -> FloatArray | None:
-    """Return the point where axes 4, 5 and 6 meet; None if they do not meet or if neighbours are parallel."""
+    """Return the point (3,) where axes 4, 5 and 6 meet; None if they do not meet, or if 4, 5 or 5, 6 are parallel."""
     if axes.are_parallel(3, 4) or axes.are_parallel(4, 5):
         return None
     return axes.meet(3, 4, 5)

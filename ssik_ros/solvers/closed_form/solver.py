@@ -331,7 +331,11 @@ class AnalyticSolver:
         return self._start if request.seed is None else self._reader.seed(request.seed).copy()
 
     def _branch_request(self, request: SolveRequest, seed: FloatArray) -> BranchRequest | None:
-        """Convert a request to a :class:`BranchRequest`; return None if a joint has no value within all limits."""
+        """
+        Convert a request to a :class:`BranchRequest`; return None if a joint has no value within all limits.
+
+        With ``request.validate``, it asks for as many solutions as possible, because some may be refused later.
+        """
         lower = upper = None
         holding, tool = Holding(), request.tool_offsets
         if tool is not None:

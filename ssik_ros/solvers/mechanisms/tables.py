@@ -236,7 +236,11 @@ class MechanismTables:
         return layout.TABLES.pack(header, tables)
 
     def _motions(self, path: Iterable[int]) -> int:
-        """Return the number of elementary motions of nodes: three for a ball joint, one for any other node."""
+        """
+        Return the sum of the elementary motions of the nodes with given indices: three for a ball joint, else one.
+
+        :param path: indices of the nodes.
+        """
         return sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in path)
 
     def _place_states(self) -> dict[tuple[int, int], int]:

@@ -51,7 +51,7 @@ class BoundedRefinement:
     """Refines postures of one chain by Newton steps within limits; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain) -> None:
-        """Prepare the kernels' arrays of a chain."""
+        """Keep axes, points, home pose and sliding joints of a chain as the arrays that the kernels read."""
         n = len(chain.joint_names)
         self._n, self._joints, self._chain = n, np.arange(n), chain.packed
 

@@ -127,7 +127,7 @@ class SearchSettings:
     """True ends starts with little progress before ``ilimit``."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for a wrong value, and DimensionMismatch for a ``sample_range`` of another size."""
+        """Raise InvalidOption for a wrong value, and DimensionMismatch if ``sample_range`` is not two numbers."""
         for name, least in (('ilimit', 1), ('slimit', 1)):
             read_count(name, getattr(self, name), least, LARGEST_INTEGER)
         if self.seed is not None:

@@ -227,7 +227,11 @@ def insert_joint(
 
 
 def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
-    """Return the Jacobian of the tip (6, n), linear then angular rows, with lengths divided by the arm's length."""
+    """
+    Return the Jacobian of the tip (6, n) in the base frame at a posture (n,).
+
+    It has three linear rows, then three angular ones. Linear rows are divided by the arm's length.
+    """
     return np.asarray(chain.moved(q[None]).jacobians(length=_size(chain))[0])
 
 
@@ -347,7 +351,7 @@ def _put_last(part: FloatArray, added: range) -> FloatArray:
 
 
 def _bare_plan(chain: SerialChain) -> AnalyticPlan:
-    """Return a plan of seven joints that has only the kinematics and limits, and no closed form."""
+    """Return a plan for a chain of seven joints that has only its kinematics and limits, and no closed form."""
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = SEVEN, SEVEN - 1
     ints[search.SLIDES] = chain.packed.slides

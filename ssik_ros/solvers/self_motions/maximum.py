@@ -57,6 +57,6 @@ def _golden(function: Callable[[float], float], low: float, high: float) -> tupl
 
 
 def _value(function: Callable[[float], float], place: float) -> float:
-    """Return the value of a function, with minus infinity in place of NaN."""
+    """Return the value of a function at ``place``, with minus infinity in place of NaN."""
     value = float(function(place))
     return value if value == value else -math.inf

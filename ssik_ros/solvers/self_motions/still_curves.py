@@ -259,7 +259,13 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
 
 
 def _nearly_aligned(rows: FloatArray, each: Alignment, distance: float) -> FloatArray:
-    """Return the postures, at most NEAREST (8), whose joint between is nearer to its aligned angle than ``distance``."""
+    """
+    Return the postures near which two axes are parallel, the nearest first, at most NEAREST (8).
+
+    :param rows: (k, n) postures to choose from.
+    :param each: three joints, of which the middle one makes the axes of the other two parallel at its ``angle``.
+    :param distance: the middle joint is nearer to this angle than this, modulo 2 pi [rad].
+    """
     distances = np.abs(wrap_angles(rows[:, each.between] - each.angle))
     near = np.argsort(distances, kind='stable')[: np.count_nonzero(distances < distance)]
     return rows[near[:NEAREST]]
@@ -305,7 +311,7 @@ def align(
 
 
 def _angle(axis: FloatArray, a: FloatArray, b: FloatArray) -> float:
-    """Return the angle about ``axis`` (3,) that turns vector ``a`` as near as possible to vector ``b`` [rad]."""
+    """Return the angle about a unit axis (3,) that turns vector ``a`` as near as possible to vector ``b`` [rad]."""
     across = _cross(axis, a)
     return float(np.arctan2(across @ b, a @ b - (a @ axis) * (b @ axis)))
 

@@ -134,7 +134,11 @@ def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
 
 
 def _empty(solver: SearchSolver, count: int) -> Rows:
-    """Return new arrays for the results of ``count`` poses: states (N, nq), errors (N, 1 + 2 t) and codes (N, CODES)."""
+    """
+    Return new arrays for the results of N = ``count`` poses: states (N, nq), errors (N, 1 + 2 t) and codes (N, CODES).
+
+    The solver has t tips. Codes are zero, the other numbers are not set.
+    """
     return (
         np.empty((count, solver.problem.nq)),
         np.empty((count, 1 + 2 * len(solver.tip_frames))),

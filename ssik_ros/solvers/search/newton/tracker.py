@@ -163,7 +163,11 @@ class Tracker:
         self._cycle.largest_change[:] = per_variable(solver, changes)
 
     def _require_braking(self) -> None:
-        """Raise InvalidOption if acceleration limits cannot be kept for this arm or its secondary objectives."""
+        """
+        Raise InvalidOption if acceleration limits cannot be kept.
+
+        This is so for more than MOST_VARIABLES variables, and with a secondary objective other than posture.
+        """
         nv, packed = self._solver.problem.nv, self._solver.packed
         if nv > MOST_VARIABLES:
             raise InvalidOption(

@@ -145,7 +145,11 @@ def _read_targets(targets: Any) -> tuple[PoseTarget, ...]:
 
 
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
-    """Return the options: given options unchanged, parameters by name or alias converted, the defaults for None."""
+    """
+    Return the options: given options unchanged, parameters by name or alias converted, the defaults for None.
+
+    Raise InvalidParameter for a parameter with an unknown name or a wrong value.
+    """
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
@@ -173,7 +177,11 @@ def _seconds(timeout: Any) -> float | None:
 
 
 def _pose(target: PoseTarget) -> FloatArray:
-    """Return the pose of a target as an array (4, 4); raise an error that names the link if the pose is malformed."""
+    """
+    Return the pose of a target as an array (4, 4); whether a given matrix is rigid is not checked.
+
+    Raise TypeError or ValueError, with the name of the link, for a value that is not a pose.
+    """
     return read_pose(target.pose, f'The target of link {quote(target.link)}')
 
 
