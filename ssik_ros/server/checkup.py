@@ -135,7 +135,12 @@ def _examine_semantics(robot: RobotModel, files: RobotFiles) -> Iterator[Finding
 
 
 def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
-    """Yield findings about the collision geometry, and about two bodies that collide in the default posture."""
+    """
+    Yield findings about the collision geometry.
+
+    Each shape that is left out is a fault. Notes say that collisions cannot be checked, or that two bodies collide in
+    the default posture. If there is nothing to say, yield that the geometry is fine.
+    """
     try:
         checker = CollisionChecker(robot)
     except SsikError as error:
@@ -175,7 +180,12 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
 def _read_kinematics(
     files: RobotFiles, robot: RobotModel, findings: list[Finding]
 ) -> dict[str, GroupKinematics]:
-    """Return the entries of kinematics.yaml by group, none if it is missing or wrong; append to ``findings``."""
+    """
+    Return the entries of kinematics.yaml by group, none if it is missing or wrong.
+
+    :param findings: gets a finding about a missing, wrong or correct file, about unused entries and about short
+        timeouts.
+    """
     if files.kinematics is None:
         findings.append(
             Finding(Level.NOTE, 'kinematics.yaml', 'there is none', _LACKING['kinematics.yaml'])

@@ -81,7 +81,13 @@ def _describe_failure(
     solve_ns: int,
     limits: JointBounds | None,
 ) -> IkResponse:
-    """Return the response without a solution; may solve again to tell whether constraints are the cause."""
+    """
+    Return the response without a solution; may solve again to tell whether constraints are the cause.
+
+    :param result: the failed solve.
+    :param solve_ns: time that this solve took [ns]; a second solve gets the time that is left.
+    :param limits: limits narrowed by joint constraints; None without joint constraints.
+    """
     group, state, goals, checks = resolved
     text = result.summary(describe_nearest(group, goals, state, result))
     # A response without a solution never counts as a success.

@@ -329,7 +329,7 @@ class RobotServer:
         return self.groups.finders[group.name].tool_paths.find(goal, state, current)
 
     def _require_speed_link(self, request: PathRequest) -> None:
-        """Raise RequestRefused if the request limits the speed of a link that does not exist."""
+        """Raise RequestRefused if a request limits the speed of a link that does not exist; an empty name may pass."""
         if request.max_speed > 0.0 and request.speed_link not in ('', *self._links):
             text = f'There is no link {quote(request.speed_link)} whose speed could be limited'
             links = self.robot.tree.link_names

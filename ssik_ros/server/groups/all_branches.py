@@ -433,7 +433,13 @@ class BranchFinder:
 
 
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
-    """Return a sentence with the solver, the numbers of postures and branches, and the postures above the largest number."""
+    """
+    Return a sentence with the numbers of postures and branches, and the solver.
+
+    It says that the result is complete, or how many postures were left out because a request limits their number.
+
+    :param branches: at least one; ``branch`` numbers them from 0, and windings of one branch share a number.
+    """
     count = max(branch.branch for branch in branches) + 1
     what = f'{counted(len(branches), "posture")} of {counted(count, "branch")}'
     if report.complete:

@@ -287,7 +287,7 @@ class GroupServer:
     def _require_distinct(
         self, solver: IkSolver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]
     ) -> None:
-        """Raise RequestRefused if two goals are for the same tip."""
+        """Raise RequestRefused if two goals are for the same tip; ``links`` has the tip of each goal."""
         taken: dict[int, str] = {}
         for goal, link in zip(goals, links, strict=True):
             if link.tip in taken:

@@ -162,7 +162,11 @@ def describe_error(distance: float, angle: float) -> str:
 def _errors_at(
     server: GroupServer, goals: Sequence[LinkGoal], state: FullState
 ) -> list[tuple[float, float]]:
-    """Return, for each goal, distance [m] and angle [rad] between its pose and its link or object in ``state``."""
+    """
+    Return, for each goal, distance [m] and angle [rad] between its pose and its link or carried object in ``state``.
+
+    A goal without a link is for the first tip of the solver.
+    """
     poses = server.frames.links_in_root(
         [goal.link or server.require_solver().tip_frames[0] for goal in goals], state
     )

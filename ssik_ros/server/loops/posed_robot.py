@@ -64,7 +64,12 @@ class PosedRobot:
         self._solver = Solver(robot.root)
 
     def _add_goal(self, mark: MarkedLink, number: int) -> Goal:
-        """Add a goal for a frame that is fixed to a link, named :func:`goal_key` of ``number``; return the goal."""
+        """
+        Add a goal for a frame that is fixed to a link, and return it.
+
+        :param mark: the link, the pose of the frame on it, and the directions that the goal fixes.
+        :param number: number that :func:`goal_key` turns into the name of the goal.
+        """
         goal, mount = add_goal(self.robot.links[mark.link], goal_key(number), mark.fixed)
         mount.set_matrix(np.frombuffer(mark.offset).reshape(4, 4))
         if mark.world_axes:

@@ -224,7 +224,11 @@ class PathFollower:
         )
 
     def _least_times(self, points: FloatArray) -> FloatArray | None:
-        """Return the shortest times (k - 1,) [s] of the steps at ``max_speed``; None without a speed limit."""
+        """
+        Return the shortest times (k - 1,) [s] of the steps between postures (k, n); None without a speed limit.
+
+        In this time, the link whose speed is limited moves straight from its place at one posture to the next.
+        """
         speed = self._request.max_speed
         if speed <= 0.0:
             return None
@@ -279,7 +283,11 @@ class PathFollower:
         return np.array([bound if bound > 0.0 else math.inf for bound in bounds])
 
     def _make_middle(self) -> Callable[[FloatArray, FloatArray], FloatArray]:
-        """Return a function of two postures (n,) that returns the one halfway; quaternions stay unit ones."""
+        """
+        Return a function of two postures (n,) that returns the one halfway.
+
+        Values are averaged. A quaternion moves by the shorter rotation, and has the length 1.
+        """
         tree, group = self._server.robot.tree, self._server.group
         quaternions, start = [], 0
         for joint in group.joint_indices.tolist():

@@ -53,5 +53,5 @@ def describe_unscaled(robot: RobotModel, group: JointGroup, velocity_scale: floa
 
 
 def _scale(factor: float) -> float:
-    """Return a scaling factor; outside (0, 1] it is 1, as in MoveIt."""
+    """Return a factor on velocity or acceleration limits: the given one, or 1 if it is outside (0, 1], as in MoveIt."""
     return factor if 0.0 < factor <= 1.0 else 1.0

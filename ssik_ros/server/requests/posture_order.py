@@ -88,7 +88,11 @@ class PostureOrder:
         return keep
 
     def _differences(self, q: FloatArray, other: FloatArray) -> FloatArray:
-        """Return the absolute differences (k, n) of variables (k, n) from (n,); angles without limits modulo 2 pi."""
+        """
+        Return the absolute differences (k, n) of postures ``q`` (k, n) from one posture (n,) [rad or m].
+
+        Differences of angles without limits are modulo 2 pi.
+        """
         difference = q - other
         return np.abs(np.where(self._is_free, wrap_angles(difference), difference))
 

@@ -77,7 +77,11 @@ class PlanningScene:
         self.collisions = RobotCollisions(robot, padding)
 
     def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return the pose of an object, subframe or published frame; or why it is unknown, which may be an empty text."""
+        """
+        Return the pose of an object, subframe or published frame, looked up in this order.
+
+        If the name is unknown, return a text that says why; it may be empty.
+        """
         placed = self.world.now().find_frame(name)
         if placed is not None:
             return placed

@@ -207,7 +207,12 @@ class StateReader:
         return current._replace(positions=written)
 
     def _wrong_joints(self, given: StateGiven, places: _Places) -> RequestRefused:
-        """Return the error for a request with missing, unknown or invalid joint values."""
+        """
+        Return the error for a request whose joint values are wrong.
+
+        It names unequal numbers of names and values, or unknown names, or values that are not finite or too large: the
+        first fault of these.
+        """
         if len(given.names) != len(given.positions):
             return Refusal.BAD_STATE.error(
                 f'robot_state names {counted(len(given.names), "joint")} and gives '
@@ -361,7 +366,14 @@ class StateReader:
 
 
 def _contradictions(given: StateGiven, places: _Places, positions: FloatArray) -> tuple[str, ...]:
-    """Return the names of followers whose given values differ from their leaders' by more than ``FOLLOWING``."""
+    """
+    Return the names of followers whose given values differ from those that follow from their leaders.
+
+    :param given: the joint values of the request.
+    :param places: where the followers are in the request and in a full state.
+    :param positions: (nq) positions, in which followers already follow; differences up to FOLLOWING are allowed [rad or
+        m].
+    """
     return tuple(
         given.names[index]
         for index, place in places.following
@@ -370,7 +382,7 @@ def _contradictions(given: StateGiven, places: _Places, positions: FloatArray) -
 
 
 def _flat(pose: FloatArray) -> FloatArray:
-    """Return the part (4, 4) of a pose that a planar joint can have: x, y and the rotation about z."""
+    """Return the part of a pose (4, 4) that a planar joint can have, as a pose: x, y and the rotation about z."""
     values = _joint_values(JointKind.PLANAR, '', pose)
     return joint_motion(JointKind.PLANAR, np.array([0.0, 0.0, 1.0]), np.array(values))
 

@@ -80,7 +80,7 @@ class TransformTree:
         return 'Its transforms lead to no frame of the robot.'
 
     def _neighbours(self, name: str) -> list[tuple[str, FloatArray]]:
-        """Return the parent and the children of a frame, each with its pose (4, 4) in the frame."""
+        """Return the parent of a frame, if any, then its children by name; each with its pose (4, 4) in the frame."""
         near = [(child, self._parents[child][1]) for child in sorted(self._children.get(name, ()))]
         if name in self._parents:
             parent, pose = self._parents[name]

@@ -379,7 +379,11 @@ class TaskSetStream:
 
 
 def _cost(result: SolveResult) -> list[float]:
-    """Return the error of each task set, highest priority first: the weighted sum of squares over its tasks."""
+    """
+    Return the error of each solved task set, highest priority first.
+
+    It is the sum over its tasks: remaining distance [m] and angle [rad], times their weights, squared.
+    """
     costs = []
     for task, linear, angular in result.per_task:
         for_linear, for_angular, overall = task.weights

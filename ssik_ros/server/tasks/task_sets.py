@@ -424,7 +424,7 @@ def _require_path(request: LedPathRequest) -> None:
 
 
 def _tasks_left(result: SolveResult) -> list[TaskLeft]:
-    """Return the remaining errors of each task, and whether they are within its precision."""
+    """Return the remaining distance [m] and angle [rad] of each task, and whether both are within its precision."""
     return [
         TaskLeft(
             task.task_set.name,
