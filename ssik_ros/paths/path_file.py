@@ -164,7 +164,14 @@ def _offset(
 
 
 def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return the fields of :class:`ToolPathRequest` that a file sets, except for tolerance and locked joints."""
+    """
+    Return the fields of :class:`ToolPathRequest` that a file sets, except for tolerance and locked joints.
+
+    Raise ConfigError for a wrong entry.
+
+    :param data: content of the file.
+    :param path: the file, for messages.
+    """
     settings: dict[str, Any] = {}
     steps = checked_mapping(data.get('largest_step') or {}, str(path), 'largest_step', STEP_KEYS)
     if 'revolute_deg' in steps:
@@ -258,7 +265,15 @@ def _whole(number: float, path: Path, key: str) -> int:
 
 
 def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathTolerance:
-    """Return the tolerance that an entry of the file gives; angles in the entry are in degrees."""
+    """
+    Return the tolerance that an entry of the file gives; angles in the entry are in degrees.
+
+    Raise ConfigError for a wrong entry.
+
+    :param data: the entry.
+    :param path: the file, for messages.
+    :param keys: the keys that the entry may have.
+    """
     content = checked_mapping(data, str(path), 'freedom', keys)
     fields: dict[str, Any] = {}
     if 'axis' in content:
@@ -356,7 +371,11 @@ def read_waypoints(path: Path) -> FloatArray:
 
 
 def _rows_of_path(path: Path) -> list[list[float]]:
-    """Return rows x, y, z, qx, qy, qz, qw of a nav_msgs/Path as YAML; of several documents, the first one."""
+    """
+    Return rows x, y, z, qx, qy, qz, qw of a nav_msgs/Path as YAML; of several documents, the first one.
+
+    Quaternions are not normalised. Raise ConfigError for a file that is not such a path.
+    """
     data = checked_mapping(read_yaml(path), str(path), 'a path', ('header', 'poses'))
     rows = []
     for index, stamped in enumerate(read_list(data, 'poses', path)):

@@ -399,7 +399,7 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
 
 
 def _refused(path: ToolPath, failure: PathFailure, control: PlanControl) -> ToolPath:
-    """Return an invalid result with the cause of a failure, its sentence, and the time that the plan took."""
+    """Return a copy of a result with cause, sentence and waypoint of a failure, and the time that the plan took."""
     return replace(
         path,
         cause=failure.cause,
@@ -425,7 +425,11 @@ def _leaves_tolerance(step_deviations: FloatArray, most: float) -> PathFailure:
 
 
 def _check_frames(robot: RobotModel, request: ToolPathRequest) -> None:
-    """Raise InvalidOption if the tool is not a rigid transform, or if the state does not have the robot's size."""
+    """
+    Raise InvalidOption if the tool is not a rigid transform, or if the state is not one finite value for each variable.
+
+    A tool or state of None is accepted.
+    """
     if request.tool is not None:
         poses = np.asarray(request.tool, dtype=np.float64)[None]
         if poses.shape != (1, 4, 4) or len(wrong_poses(poses)):

@@ -194,7 +194,11 @@ class ToolPathRequest:
     """Is told again and again how far the plan is."""
 
     def __post_init__(self) -> None:
-        """Raise SsikError for a setting of a wrong type, and for a number that makes no sense."""
+        """
+        Raise SsikError for a setting of a wrong type, and for a number that makes no sense.
+
+        Convert ``obstacles`` and ``carried`` to objects.
+        """
         for name, (least, most, wanted) in NUMBERS.items():
             value = getattr(self, name)
             if value is not None and not least <= read_float(name, value) <= most:

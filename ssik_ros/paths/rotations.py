@@ -74,7 +74,11 @@ def _sines_and_cosines(turned: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _scaled(sines: FloatArray, cosines: FloatArray) -> FloatArray:
-    """Return rotation vectors (k, 3) from axes times sines (k, 3), and the cosines of the angles (k,) [rad]."""
+    """
+    Return rotation vectors (k, 3) [rad] from axes times sines (k, 3), and the cosines of the angles (k,).
+
+    A vector is zero if its sines are all zero, even if the cosine is -1, because a half turn then has no axis.
+    """
     lengths = np.linalg.norm(sines, axis=1)
     angles = np.arctan2(lengths, cosines)
     return np.asarray(sines * (angles / np.where(lengths > 0.0, lengths, 1.0))[:, None])

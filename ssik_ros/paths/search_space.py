@@ -281,7 +281,15 @@ class SearchSpace:
     def _some_postures(
         self, rows: IntArray, waypoints: FloatArray, samples: Samples
     ) -> tuple[PostureRows, FloatArray]:
-        """Return all postures of samples and their parameters, as :meth:`postures`, in one call of the closed form."""
+        """
+        Return all postures within limits for some samples, and the parameters (k, r) of each.
+
+        The closed form is called once.
+
+        :param rows: (layers,) index of the waypoint of each layer.
+        :param waypoints: (layers, 4, 4) poses of the waypoints.
+        :param samples: the samples of each layer.
+        """
         layers, s, f = samples.free.shape
         flat = samples.free.reshape(layers * s, f)
         outer = self.chain.outer

@@ -180,7 +180,11 @@ def path_cost(
 
 
 def _straight_cost(q: FloatArray, limits: StepLimits) -> float:
-    """Return the value of the objective for straight motions between postures ``q`` (m, n), without penalties."""
+    """
+    Return the value of the objective for straight motions between postures ``q`` (m, n), without penalties.
+
+    Steps are not wrapped: a whole turn of a joint counts.
+    """
     steps = np.abs(np.diff(q, axis=0)) * limits.weights[1:]
     if limits.objective == SUM_OF_SQUARES:
         return float((steps**2).sum())

@@ -298,7 +298,11 @@ def _whole_chain(
 
 
 def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
-    """Return the chain from the tip of ``first`` back to the common base, and on to the tip of ``last``."""
+    """
+    Return the chain from the tip of ``first`` back to the base of both chains, and on to the tip of ``last``.
+
+    The joints of ``first`` come in the opposite order, with negative axes, so that joint values stay the same.
+    """
     # Inverse of exp(s1 q1) exp(s2 q2) home: joints in reverse, each about its axis the other way round.
     base = invert_pose(first.home)
     axes = np.vstack([-first.axes[::-1], last.axes]) @ base[:3, :3].T
@@ -364,7 +368,11 @@ def lock_joints(chain: SerialChain, locked: Mapping[str, float]) -> SerialChain:
 
 
 def _check_locked(chain: SerialChain, locked: Mapping[str, float]) -> None:
-    """Raise InvalidOption for a locked joint that is not in the chain, or whose value is outside its limits."""
+    """
+    Raise InvalidOption for a locked joint that is not in the chain, or whose value is outside its limits.
+
+    :param locked: values of joints by name [rad or m].
+    """
     for name, value in locked.items():
         if name not in chain.joint_names:
             raise InvalidOption.unknown(

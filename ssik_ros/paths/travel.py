@@ -265,7 +265,11 @@ class TravelSearch:
         return tree.add(start + part * motion, near) if part * length > SHORTEST_GROWTH else -1
 
     def _shortened(self, corners: FloatArray) -> FloatArray:
-        """Return a shorter polyline (k, n): parts of the given one are replaced by straight motions that are free."""
+        """
+        Return a polyline (k, n) with the same ends that is not longer: free straight motions replace some parts.
+
+        :param corners: (c, n) postures of the given polyline.
+        """
         rng = np.random.default_rng(SEED)
         for _ in range(SHORTCUTS if len(corners) > 2 else 0):
             a, b = np.sort(rng.random(2) * (len(corners) - 1))

@@ -171,7 +171,11 @@ class _Tangents(NamedTuple):
 
 
 def _put(nodes: Nodes, rows: IntArray, tangents: _Tangents) -> None:
-    """Overwrite the boxes at ``rows`` of ``nodes`` in place with the boxes of ``tangents`` whose bounds are proved."""
+    """
+    Replace boxes of ``nodes`` in place by those boxes of ``tangents`` whose bounds are proved.
+
+    :param rows: (k,) index in ``nodes`` of each box of ``tangents``.
+    """
     good = tangents.is_proved
     rows = rows[good]
     nodes.q[rows], nodes.halves[rows] = tangents.q[good], tangents.halves[good]

@@ -355,7 +355,11 @@ def _rotation(axis: FloatArray, angles: FloatArray) -> FloatArray:
 
 
 def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return vectors (..., 3) turned by angles [rad] about one axis (3,)."""
+    """
+    Return vectors (..., 3) turned by angles (...) [rad] about one unit axis (3,).
+
+    :param vectors: (..., 3) one for each angle, or (3,) one for all.
+    """
     c, s = np.cos(angles)[..., None], np.sin(angles)[..., None]
     vectors = np.broadcast_to(vectors, (*angles.shape, 3))
     along = (vectors @ axis)[..., None] * axis

@@ -145,7 +145,12 @@ class Obstacles:
         return reached, pairs
 
     def _follow(self, q: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return the free part, 0 to 1, and the colliding pair (-1 for none) of each motion between rows of ``q``."""
+        """
+        Return how far each straight motion between neighbouring rows of ``q`` (k, n) is free, and a pair of bodies.
+
+        Both have the shape (k - 1,). The free part is 1 if the whole motion is free; then the pair is -1. Otherwise the
+        pair collides, or nearly, where the free part ends.
+        """
         q = np.ascontiguousarray(q)
         reached, pairs = self._follow_some(q, self._solid_pairs)
         if not len(self._mesh_pairs):

@@ -99,7 +99,11 @@ def corridors_of_larger_steps(
 
 
 def _before_wide_step(layers: Layers, piece: Piece, limits: StepLimits) -> Piece:
-    """Return a piece (postures of consecutive layers), cut before its first joint step above ``limits``."""
+    """
+    Return a piece (postures of consecutive layers), cut before its first joint step above ``limits``.
+
+    Steps of turning joints are compared modulo whole turns.
+    """
     steps = np.abs(wrap_steps(np.diff(layers.q[piece.rows], axis=0), layers.limits.turning))
     largest = limits.largest[piece.first + 1 : piece.first + len(piece.rows)]
     wide = np.flatnonzero((steps > largest).any(axis=1))

@@ -145,7 +145,7 @@ def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailur
 
 
 def _some(rows: IntArray, most: int) -> IntArray:
-    """Return at most ``most`` of the rows, evenly spread over all."""
+    """Return at most ``most`` of the rows, evenly spread over all, in their order."""
     return np.asarray(rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int)])
 
 
@@ -224,7 +224,11 @@ def _way_on_fails(
 
 
 def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
-    """Return the index of the pair of bodies that collides on the motion from ``start`` to ``end``; -1 for none."""
+    """
+    Return the index of a pair of bodies that collides at ``end``, else on the straight motion from ``start`` to it.
+
+    Return -1 if neither collides.
+    """
     judged = obstacles.check(end[None])
     if judged.are_hits[0]:
         return int(judged.pairs[0])

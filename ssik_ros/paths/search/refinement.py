@@ -205,6 +205,11 @@ class Refinement(NamedTuple):
         )
 
     def _interpolated(self, values: FloatArray, rows: IntArray) -> FloatArray:
-        """Return the values at all waypoints in ``self.rows``, interpolated from values (k, c) at ``rows`` (k,)."""
+        """
+        Return the values at all waypoints in ``self.rows``, linearly interpolated.
+
+        :param values: (k, c) values at some waypoints.
+        :param rows: (k,) indices of these waypoints, ascending.
+        """
         columns = [np.interp(self.rows, rows, column) for column in values.T]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.rows), 0))

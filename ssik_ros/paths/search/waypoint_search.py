@@ -315,7 +315,11 @@ class WaypointSearch:
         return NO_SEQUENCE
 
     def _corridor_of(self, q: FloatArray) -> Corridor:
-        """Return a path (m, n) as a corridor: a candidate with the parameters of its postures and infinite cost."""
+        """
+        Return a path as a corridor: a candidate with the free parameters of its postures and infinite cost.
+
+        :param q: (m, n) postures at the first m waypoints.
+        """
         space, poses = self._task.space, self._task.poses
         parameters = []
         for row, posture in enumerate(q):
