@@ -369,9 +369,11 @@ def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatA
 
 def _angle_between(axis: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
     """
-    Return the angles about an axis (3,) that turn vectors ``start`` towards vectors ``end``, -pi to pi [rad].
+    Return the angles (...) about a unit axis (3,) that turn vectors ``start`` towards ``end``, -pi to pi [rad].
 
     After the turn, both vectors are in the same half plane that is bounded by the axis.
+
+    :param start, end: (..., 3) vectors; one of both may be (3,), for all.
     """
     sines = np.cross(start, end) @ axis
     cosines = np.einsum('...i,...i->...', start, end) - (start @ axis) * (end @ axis)

@@ -96,9 +96,10 @@ class Refinement(NamedTuple):
         self, best: Corridor, spacing: FloatArray, reach: int, rule: StepRule
     ) -> Corridor | None:
         """
-        Return the best corridor on a grid around the parameters of ``best``.
+        Return the cheapest corridor (candidate path) on a grid around the parameters of ``best``.
 
-        Return None if no sequence of postures passes all waypoints in ``rows``, or if the cheapest costs more.
+        Return None if no sequence of postures passes all waypoints in ``rows``, or if the cheapest costs more than
+        ``best``.
 
         :param spacing: (r,) distance of neighbouring values.
         :param reach: number of values to each side.

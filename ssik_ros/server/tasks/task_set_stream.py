@@ -275,9 +275,8 @@ class TaskSetStream:
         Move to joint values with a smaller error; return the remaining errors, and whether the motion was shortened.
 
         Errors are compared task set by task set, the highest priority first. If no tried step reduces the error, the
-        joints stay at ``before``. This is for targets that cannot be met: a
-        solve may then end anywhere, and the arm would wander from cycle to cycle. So the step is repeated with growing
-        damping.
+        joints stay at ``before``. This is for targets that cannot be met: a solve may then end anywhere, and the arm
+        would wander from cycle to cycle. So the step is repeated with growing damping.
 
         :param before: joint values before the cycle, like ``Environment.q``.
         """
