@@ -180,7 +180,13 @@ class ConfigurationSearch:
             self._merge(row.copy())
 
     def _place_target(self, pose: ArrayLike) -> None:
-        """Put the target of the first task at a pose in the world; raise InvalidOption if its tip has no target."""
+        """
+        Put the target of the first task at a pose in the world, only in ``poses`` of this search.
+
+        :raises InvalidOption: if the tip of the task has no target.
+        :raises InvalidTarget: if the pose is not a finite rigid transform.
+        :raises TypeError, ValueError: for a pose of another form.
+        """
         tip = self.plan.tasks[0].tip
         if tip.target is None:
             raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
@@ -200,7 +206,7 @@ class ConfigurationSearch:
 
     def _search(self) -> None:
         """
-        Search until ``configs`` has enough configurations, or the time or the starts are used up.
+        Search until ``configs`` has ``max_configs`` configurations, or the time or the starts are used up.
 
         One accepted solution with its windings is enough without ``find_multiple``.
         """
@@ -322,7 +328,7 @@ class ConfigurationSearch:
         Merge the configuration of a solution, and its windings if wanted, into ``configs`` if ``validate`` accepts it.
 
         Windings are validated one by one. Return whether at least one configuration is accepted. ``configs`` does not
-        grow beyond ``max_configs``.
+        grow beyond ``max_configs``, or beyond ``MOST_CONFIGS`` without it.
 
         :param values: (nq,) the solution, values of all joints.
         """
@@ -378,6 +384,7 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
     :param values: (nq,) start; overwritten by the solution, unchanged after a failure.
     :param poses: (slots, 12) local poses of all objects.
     :returns: whether a solution was found.
+    :raises InvalidOption: as :func:`evaluate`; ``values`` may have changed then.
     """
     best, smallest = values.copy(), math.inf
     for _ in range(ITERATIONS):

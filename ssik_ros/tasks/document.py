@@ -179,8 +179,8 @@ def _plain(value: Any) -> Any:
     Return a value as JSON can hold it.
 
     An object becomes its name, and a function its path 'module:name', or None if it cannot be imported. A task or a
-    dependency becomes a mapping, a tuple a list, and a member of an enum its name in lower case. Other values stay as
-    they are.
+    dependency becomes a mapping, a tuple a list, and a member of an IntEnum its name in lower case. Other values stay
+    as they are, also flags.
     """
     kind = type(value)
     if value is None or kind in (float, bool, str):
@@ -330,7 +330,8 @@ def _fill(environment: TaskWorld, document: _Reader, functions: Functions) -> No
     """
     Fill an environment from the parsed document: objects, then parents, then dependencies and targets, then task sets.
 
-    :raises ConfigError: with the item that is wrong.
+    :raises SsikError: with the item that is wrong. Malformed content may also raise the other exceptions of
+        ``MALFORMED``.
     """
     environment.name = document.typed('name', str)
     environment.priority = read_priority(document.entry['priority'])
@@ -359,7 +360,7 @@ def _make_object(environment: TaskWorld, content: Any) -> tuple[IkObject, _Reade
     Add an object of a document with its local pose and, for a joint, its settings; its parent is set later.
 
     :returns: the object, and the reader of its entry.
-    :raises ConfigError: for a name that is taken, an unknown kind or a wrong value.
+    :raises SsikError: for a name that is taken, an unknown kind or a wrong value.
     """
     kind = content.get('kind') if isinstance(content, dict) else None
     entry = _Reader(content, _noun('object', content), DUMMY if kind == 'dummy' else JOINT)
@@ -393,7 +394,7 @@ def _set_joint(joint: IkJoint, entry: _Reader) -> None:
     """
     Write limits, mode, weight and the other settings of an entry, and its value, into a joint.
 
-    :raises ConfigError: if settings contradict one another, or if the value is outside the limits.
+    :raises SsikError: for a wrong setting, if settings contradict one another, or if the value is outside the limits.
     """
     lead, cyclic = entry.number('screw_lead'), entry.switch('cyclic')
     lower, upper = entry.numbers('limits', 2)
@@ -470,7 +471,7 @@ def _depend(environment: TaskWorld, joint: IkJoint, content: Any, given: Functio
 
 
 def _make_task_set(environment: TaskWorld, content: Any) -> None:
-    """Add a task set of a document, with its tasks and their handles; raise ConfigError for wrong content."""
+    """Add a task set of a document, with its tasks and their handles; raise SsikError for wrong content."""
     entry = _Reader(content, _noun('task set', content), TASK_SET)
     task_set = environment.add_task_set(
         entry.text('name'),
@@ -486,7 +487,7 @@ def _make_task_set(environment: TaskWorld, content: Any) -> None:
 
 
 def _make_task(task_set: TaskSetData, entry: _Reader) -> None:
-    """Add a task of a document to a task set; raise ConfigError for wrong content."""
+    """Add a task of a document to a task set; raise SsikError for wrong content."""
     ends: dict[str, Any] = {
         key: entry.member(key, task_set.world)
         for key in TASK_OBJECTS

@@ -382,6 +382,9 @@ class Environment(World[TaskSet]):
         """
         Return all configurations (k, n) of some joints with the same poses: windings (whole turns) within limits.
 
+        Only revolute joints with limits, without a screw lead or a master, have windings, if joints that follow them
+        turn by whole turns, too. Other joints keep their values, and their intervals do not count.
+
         The current configuration is one of them if it is inside the intervals, unless ``max_configs`` cuts it off. No
         rows if the interval of a joint contains none of its windings.
 
@@ -402,6 +405,7 @@ class Environment(World[TaskSet]):
 
         :param task_sets: task sets whose joints and targets are read; None for everything that was copied from the
             scene.
+        :raises FrameNotFound: (a KeyError) if a target or base of a task that came from the scene was erased since.
         :raises RequestError: if nothing in the environment was copied from this scene.
         :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
         """

@@ -56,8 +56,8 @@ def take_step(plan: Plan, world: TaskWorld, values: FloatArray) -> int:
     """
     Add one step to joint values (nq,) in place, computed from the errors and the Jacobian of the last :func:`evaluate`.
 
-    :returns: bits of :class:`Reason`: CANNOT_INVERT if the step is not finite, STEPS_TOO_BIG and LIMIT_HIT; 0 without
-        any.
+    :returns: bits of :class:`Reason`: CANNOT_INVERT if the step is not finite, so that nothing moves, STEPS_TOO_BIG and
+        LIMIT_HIT; 0 without any.
     """
     return int(plan.run(handling.STEP, world.poses, values)[0])
 

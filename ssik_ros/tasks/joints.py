@@ -262,7 +262,8 @@ class IkJoint(IkObject):
         """
         Return or set whether the joint turns without limits.
 
-        Setting True resets the limits to the defaults and the screw lead to 0.
+        Setting True resets the limits to the defaults and the screw lead to 0. Setting False clamps the value into the
+        stored limits.
 
         :raises UnsupportedJoint: for True on a prismatic joint and False on a spherical one.
         """
@@ -316,7 +317,7 @@ class IkJoint(IkObject):
         """
         Return or set the translation along the axis per whole turn of a revolute joint [m]; 0 for a plain hinge.
 
-        Another value than 0 makes the joint non-cyclic.
+        Another value than 0 makes the joint non-cyclic, so that its value is clamped into the stored limits.
 
         :raises UnsupportedJoint: for a lead on another kind of joint.
         :raises InvalidOption: for a value that is not a finite number.
@@ -360,7 +361,7 @@ class IkJoint(IkObject):
         :param with_handles: whether the function takes (environment handle, joint handle, value).
         :raises FrameNotFound: (a KeyError) for an unknown master.
         :raises InvalidOption: if the master is this joint, a spherical joint or not a joint. Also for a number that is
-            not finite: given here, or returned by the function when the master moves.
+            not finite: given here, or returned by the function now or later, when the master moves.
         :raises UnsupportedJoint: if this joint is spherical and a master is given.
         """
         for name, given in (('function', function), ('derivative', derivative)):

@@ -168,6 +168,8 @@ class ObjectTable(ABC):
 
         False if one of these joints is not a plain revolute joint, turns by a fraction of a turn or follows a user
         function.
+
+        :param item: a joint that follows no other joint.
         """
 
     @abstractmethod

@@ -125,7 +125,11 @@ class Overlay:
         return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
 
     def _chain(self, chain: list[IkObject]) -> Shapes:
-        """Return the markers of a chain of objects: lines from the base through all of them, and balls at its dummies."""
+        """
+        Return the markers of a chain of objects: lines from the base through all of them, and balls at its dummies.
+
+        The last object, the tip, gets no ball.
+        """
         places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
         lines = [point for pair in pairwise(places) for point in pair]
         plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, IkJoint)]
@@ -190,7 +194,7 @@ class Overlay:
         """
         Return a line marker from tip to target and, if ``text`` is set, a text marker; empty if the tip has no target.
 
-        The text has, for each task of the tip, the norm of the errors of its task set.
+        The text has a line for each task of the tip: name of the task set, norm of its errors, and constraints.
         """
         if self.tip.target is None:
             return []

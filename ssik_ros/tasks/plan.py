@@ -68,8 +68,8 @@ class Plan:
         Do one action of the kernel ``handling.run``, such as ``handling.EVALUATE``, and return its four numbers.
 
         These are bits of :class:`Reason`, number of steps, largest linear error [m] and largest angular error [rad].
-        The first one is a truth value for EVALUATE (all tasks are within precision) and PROTECT (``values`` have
-        changed).
+        For STEP the errors are the ones before the step, for PROTECT they are 0. The first one is a truth value for
+        EVALUATE (all tasks are within precision) and PROTECT (``values`` have changed).
 
         :param poses: (slots, 12) local poses of all objects.
         :param values: (nq,) joint values, which the action may change in place.
@@ -320,7 +320,8 @@ class _Packer:
         """
         Write the packed rows of a task set and of its tasks.
 
-        If the task set avoids limits, each of its joints with limits also gets a row that keeps it off them.
+        If the task set avoids limits, each of its joints with limits also gets a row that keeps it off them, except in
+        a search.
 
         :param chains: its tasks that take part.
         """
@@ -484,7 +485,8 @@ def plan_of(
     Return the plan of some task sets, the first with the highest priority.
 
     All given task sets count, but their disabled tasks are left out, and tasks without a joint that may move. The plan
-    is kept in ``world.plans`` and packed again only after a change of structure or of a setting.
+    is kept in ``world.plans``. It is packed again after a change of structure or of a setting, and after many other
+    plans have displaced it.
 
     :param nested: whether each task set moves only in the null space of all task sets before it, by the formula of
         simIK.

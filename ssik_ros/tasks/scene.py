@@ -300,7 +300,8 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
     """
     Return the links and joints of a robot as frames of a scene, each after its parent, with the parents of the URDF.
 
-    The frame of a joint is turned so that its axis is z, and the pose of its link undoes this turn.
+    The frame of a joint is turned so that its axis is z, and the pose of its link undoes this turn. Fixed joints have
+    no frame. A link that shares its name with a joint is called ``name (link)``.
     """
     tree = robot.tree
     above = {joint.child: joint for joint in robot.urdf.joints.values()}
@@ -355,8 +356,8 @@ def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> S
     """
     Return a joint of the scene completed by its limits and by the joint that it follows.
 
-    A spherical joint, and a revolute joint without limits, get None. Other missing limits become -1e4 or 1e4
-    [rad or m].
+    A spherical joint, and a revolute joint without limits, get None. All other limits are cut to -1e4 and 1e4, also
+    missing ones [rad or m].
 
     :param index: of the joint in the tree.
     :param at: index of its first value in a full state.

@@ -97,7 +97,7 @@ class Copier:
         """
         Copy all joints of the scene that follow other joints, with their masters.
 
-        Let the copies follow in the same way.
+        Let the copies follow in the same way, unless they follow a joint already.
 
         :returns: the names of these joints and masters in the scene.
         :raises FrameNotFound: for a master that the scene does not have.
@@ -133,7 +133,7 @@ class Copier:
         :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
         :returns: the task, and the record of all copies: names in the scene and handles in the environment.
         :raises FrameNotFound: for a name that the scene does not have.
-        :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
+        :raises InvalidOption: if tip or target is a joint, if the base does not carry the tip, or for other bits.
         """
         for name in (tip, target):
             if self.item(name).joint is not None:
@@ -214,6 +214,7 @@ def sync_from(
     Copy joint values, and the poses of targets relative to their bases, from a scene into an environment.
 
     :param task_sets: task sets whose joints and targets are read; None for everything that was copied from the scene.
+    :raises FrameNotFound: if a target or base of these tasks was erased since.
     :raises RequestError: if nothing in the environment came from this scene.
     """
     maps, tasks, names = _linked(environment, scene, task_sets)

@@ -149,7 +149,9 @@ class SolveResult:
 
 def not_performed(plan: Plan, world: TaskWorld) -> SolveResult:
     """
-    Return the result of a solve that did not start, because a task set is disabled or has no task with a free joint.
+    Return the result of a solve that did not start.
+
+    The cause is that no task set is enabled, or that an enabled one has no enabled task with a free joint.
 
     Its reasons are NOT_PERFORMED and NOT_WITHIN_TOLERANCE.
     """

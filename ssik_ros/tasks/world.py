@@ -160,7 +160,7 @@ class World(ObjectTable, Generic[Member]):
         :param name: a name that no object has; None for ``dummy1``, ``dummy2`` and so on.
         :param parent: the object that carries the frame; None for the world.
         :param pose: relative to the parent; None for the identity.
-        :raises ModelError: if the name is taken, or the parent is unknown.
+        :raises ModelError: if the name is empty or taken, or the parent is unknown.
         :raises ValueError, TypeError: if the pose is malformed.
         """
         name = self._new_name(name, 'dummy', 'an object', self._by_name)
@@ -184,8 +184,8 @@ class World(ObjectTable, Generic[Member]):
         :param parent: the object that carries the joint; None for the world.
         :param pose: frame of the joint at the value zero, relative to the parent; None for the identity.
         :param settings: attributes of the joint, such as ``limits`` and ``screw_lead``; None for the default. A
-            revolute joint without ``limits`` turns without limits.
-        :raises ModelError: if the name is taken, or the parent is unknown.
+            revolute joint without ``limits`` and ``screw_lead`` turns without limits.
+        :raises ModelError: if the name is empty or taken, or the parent is unknown.
         :raises ValueError, TypeError: for an unknown kind or setting, and a malformed pose or value; no joint is added.
         """
         type_ = read_member(JointType, kind, 'joint type', KIND_NAMES)
@@ -214,7 +214,7 @@ class World(ObjectTable, Generic[Member]):
         :param name: a name that no task set has; None for ``task set1``, ``task set2`` and so on.
         :param method: a :class:`Method`, its number or its name; None for the pseudo-inverse.
         :param settings: attributes of the task set, such as ``damping`` and ``max_iterations``.
-        :raises ModelError: if the name is taken.
+        :raises ModelError: if the name is empty or taken.
         :raises InvalidOption: for an unknown or wrong setting.
         """
         name = self._new_name(name, 'task set', 'a task set', self.task_sets)
@@ -330,6 +330,8 @@ class World(ObjectTable, Generic[Member]):
 
         False if one of these joints is not a plain revolute joint, turns by a fraction of a turn or follows a user
         function.
+
+        :param item: a joint that follows no other joint; for others the result is True without a check.
         """
         return item.slot not in self._dependent_joints()[1]
 
@@ -389,6 +391,7 @@ class World(ObjectTable, Generic[Member]):
         Remove an object from all tables.
 
         The pose indices (slots) of objects and the value indices of joints after it become smaller. Handles stay.
+        Values are brought inside the limits.
         """
         self.poses = np.delete(self.poses, item.slot, axis=0)
         self.slots.remove(item)

@@ -204,11 +204,13 @@ def setJointDependency(
     """
     Let a joint follow another joint, the master; -1 ends this.
 
-    The value becomes ``offset + mult * master``, or the returned value of the callback if there is a callback.
+    The value becomes ``offset + mult * master``, or the returned value of the callback if there is a callback. If this
+    closes a cycle, the joint in the cycle that depended on this one becomes independent.
 
     :param callback: called with the handles of environment and joint and the master's value [rad or m]; a function or
         'module:function'.
-    :raises InvalidOption: if the master is this joint, a spherical joint or not a joint.
+    :raises InvalidOption: if the master is this joint, a spherical joint or not a joint. Also for a callback that is
+        not a function, and for a number that is not finite, given here or returned by the callback.
     :raises UnsupportedJoint: if this joint is spherical and gets a master.
     """
     function = read_function(callback)
@@ -275,6 +277,9 @@ def getJointScrewLead(environmentHandle: int, jointHandle: int) -> float:
 def setJointScrewLead(environmentHandle: int, jointHandle: int, lead: float) -> None:
     """
     Set the translation per turn of a revolute joint [m]; 0 makes it a hinge, another value a screw with limits.
+
+    A cyclic joint that becomes a screw gets its stored limits, and its value is clamped into them. A screw that becomes
+    a hinge keeps its limits.
 
     Raise UnsupportedJoint for a lead on another kind of joint.
     """

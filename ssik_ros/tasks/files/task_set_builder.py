@@ -27,6 +27,7 @@ def build_environment(content: TaskSetFile, scene: Scene, name: str | None = Non
     :param name: name of the environment; None for the file's name.
     :raises ConfigError: for names that the scene does not have, and settings that do not fit the robot, with their
         line. Also for a task set that moves no joint.
+    :raises ModelError, InvalidOption: as :meth:`Environment.from_scene`.
     """
     environment = Environment.from_scene(scene, content.source if name is None else name)
     environment.priority = 'nested' if content.priority == 'nested' else 'strict'
@@ -111,7 +112,8 @@ def _add_frame(environment: Environment, frame: FileFrame) -> None:
     """
     Add a frame of the file to the environment, at its pose in its parent.
 
-    :raises ConfigError: if the name is taken, or if its parent or the frame named by ``at`` does not exist yet.
+    :raises ConfigError: if the name is taken, if its parent or the frame named by ``at`` does not exist yet, or if
+        ``at`` names a joint.
     """
     if frame.name in environment:
         refuse(frame.place, f'the robot has a link or joint {quote(frame.name)} already')

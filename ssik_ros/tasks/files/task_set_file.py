@@ -187,7 +187,7 @@ class _Reader(EntryReader):
         """
         Return the bits of :class:`Constraint` for the name or list of names under a key, such as ``position``.
 
-        :raises ConfigError: for an unknown name.
+        :raises ConfigError: for an unknown name, an empty list, and anything but names.
         """
         names = self.entry[key]
         names = [names] if isinstance(names, str) else names
