@@ -134,7 +134,7 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Locat
 
 
 def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
-    """Return a key as text; a key that is not a scalar is an error."""
+    """Return a key as text; raise ConstructorError for a key that is not a scalar."""
     if not isinstance(node, yaml.ScalarNode):
         raise yaml.constructor.ConstructorError(
             None, None, 'a key must be plain text', node.start_mark
@@ -164,7 +164,8 @@ def _construct_tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
     """
     Return a value that has a tag: ``!degrees`` is converted to radians, and ``!radians`` is read as a number.
 
-    Any other tag is ignored and adds a note. If the loader takes no notes, every tag raises ConstructorError.
+    Any other tag, and one of these before anything but a number, adds a note. The value is then read without its tag: a
+    mapping, a list or a text. If the loader takes no notes, every tag raises ConstructorError.
     """
     mark = node.start_mark
     if loader.notes is None:

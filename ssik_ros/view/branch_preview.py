@@ -78,6 +78,8 @@ def make_preview(robot: RobotModel, group: GroupOption) -> BranchPreview | None:
     """
     Return the preview of a group; None for a group with several tips, and if the robot does not have its chain.
 
+    The chain from the base link to the tip must have the joints of the group.
+
     :param robot: the robot.
     :param group: as a node describes it.
     """

@@ -52,7 +52,7 @@ def write_python(session: Session) -> str:
 
     :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: if constraints are ignored, if the group has several tips, or if the robot was not named on
-        the command line.
+        the command line. Also for a MoveIt package with further files or xacro arguments.
     """
     session.refuse_relaxed('A command')
     start, load = _arm_lines(session)
@@ -73,8 +73,8 @@ def write_path_python(session: Session) -> str:
 
     :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: if constraints are ignored, the group has several tips, or the robot was not named on the
-        command line. Also for fewer than two waypoints and, if collisions are avoided, for an obstacle that is not one
-        box, sphere or cylinder.
+        command line. Also for a MoveIt package with further files or xacro arguments, for fewer than two waypoints and,
+        if collisions are avoided, for an obstacle that is not one box, sphere or cylinder.
     """
     session.refuse_relaxed('A command')
     _only_tip(session)
@@ -156,7 +156,11 @@ def _yaml_line(content: Mapping[str, Any]) -> str:
 
 
 def _arm_lines(session: Session) -> tuple[list[str], list[str]]:
-    """Return two lists of lines of Python: imports, and the lines that assign ``robot`` and ``arm``."""
+    """
+    Return two lists of lines of Python: imports, and the lines that assign ``robot`` and ``arm``.
+
+    :raises InvalidOption: if the robot was not named on the command line, or as :func:`_load_line`.
+    """
     line, robot = _load_line(_origin(session))
     group = f'robot.group({session.group.name!r})'
     if session.group.name not in session.robot.groups:

@@ -58,8 +58,10 @@ class Mailbox:
         """
         Append an event, to be called in the thread; it is dropped and counted if MOST_WAITING events wait already.
 
+        An event that replaces a waiting one takes its place in the queue, and is never dropped.
+
         :param event: the function to call.
-        :param kind: replaces a waiting event of the same kind; None replaces none.
+        :param kind: replaces a waiting event of the same kind; None replaces only the same function, if that waits.
         """
         with self._changed:
             if len(self._waiting) >= MOST_WAITING and kind not in self._waiting:

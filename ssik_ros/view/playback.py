@@ -62,7 +62,8 @@ class Playback:
         """
         Find the joints of the path in the robot, and compute times if the path has none.
 
-        Computed times keep the velocity limits of the joints and a default acceleration.
+        Computed times keep the velocity limits of the joints; a joint without one gets 1 rad/s or 1 m/s. They keep a
+        default acceleration, except at sharp corners. Repeated points are left out.
 
         :param robot: the robot.
         :param path: the joint path.

@@ -50,7 +50,8 @@ def read_pose(text: str) -> FloatArray:
     Return the pose (4, 4) that a text describes.
 
     :param text: position and roll, pitch, yaw; position and quaternion (x y z w); or a matrix row by row.
-    :raises InvalidTarget: if the text has none of these forms.
+    :raises InvalidTarget: if the text has none of these forms, for a matrix or quaternion that is not a rotation, and
+        as :func:`read_numbers`.
     """
     numbers = read_numbers(text)
     if len(numbers) == 6:

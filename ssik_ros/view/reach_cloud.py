@@ -48,13 +48,17 @@ class ReachCloud:
 
     def points(self, measure: str, least: float = 0.0) -> ReachPoints:
         """
-        Return the points whose value is at least ``least`` times the largest value.
+        Return the points whose value is at least ``least`` times the value of the brightest colour.
 
-        For the measure of the status (reachable, unknown or colliding) all points are returned.
+        That value is 1 for shares such as dexterity, else the largest value. Points are positions with a reachable
+        orientation, thinned to a regular grid if there are too many.
+
+        For the measure ``status``, all positions with an orientation that is not out of reach are points, and ``least``
+        does not count.
 
         :param measure: one of :attr:`measures`.
         :param least: from 0 to 1.
-        :raises InvalidOption: for a map that is too large to be read.
+        :raises InvalidOption: for another measure, and for a map that is too large to be read.
         """
         if measure not in self._clouds:
             self._clouds[measure] = cloud_to_show(self._reach, measure)

@@ -53,8 +53,8 @@ class Relaxations:
         """
         Return a copy of a robot with much wider limits of the chosen variables, and without checks of the chosen pairs.
 
-        The limits of an angle become at least one turn in both directions. The range of a sliding joint grows by its
-        length on both sides, at least 1 m.
+        The limits of an angle become at least one turn in both directions. The range of any other variable grows by its
+        length on both sides, at least 1 m. Angles are the variables of revolute and continuous joints.
 
         :param robot: the robot; it is not changed.
         """

@@ -22,8 +22,9 @@ def find_remedies(session: Session) -> list[Remedy]:
     """
     Return suggestions of constraints to ignore, none of which is certain to make the pose reachable.
 
-    They come from the nearest posture: a joint at a limit, a colliding pair of links, or the orientation. The list is
-    empty if the target is reached or nothing is explained.
+    They are limits at which joints of the nearest posture are, the colliding pair of links if collisions are the cause,
+    else the orientation. Constraints that are ignored already are left out. The list is empty if the target is reached
+    or nothing is explained.
 
     :param session: after :meth:`Session.complete`.
     """

@@ -109,7 +109,11 @@ class ServicePanel:
     # Node and group.
 
     def look(self) -> None:
-        """Look for nodes, and describe the chosen one if that is missing; called once or twice a second."""
+        """
+        Look for nodes, and ask the chosen one for its groups if they are missing; called once or twice a second.
+
+        If the chosen node is gone, the first other one is chosen.
+        """
         nodes = self._services.find_nodes()
         if nodes != self.nodes:
             self.nodes = nodes
@@ -325,7 +329,7 @@ class ServicePanel:
         return () if self.response is None else self.response.branches
 
     def list_rows(self) -> list[BranchRow]:
-        """Return a row for each branch, in the chosen order; NaN as manipulability while the robot is not loaded."""
+        """Return a row for each branch, in the chosen order; NaN as manipulability without a ``preview``."""
         return sort_rows(self.branches, self._measure, self.order)
 
     def _measure(self, q: FloatArray) -> float:

@@ -74,7 +74,8 @@ def plan_waypoints(
     """
     Plan a problem within 30 s; return the cheapest joint path that is found, with times.
 
-    The times keep the velocity and acceleration limits.
+    The times keep the velocity limits; a joint without one gets 1 rad/s or 1 m/s. They keep the acceleration limits,
+    except at sharp corners.
 
     :param problem: from :func:`make_problem`.
     :param corners: (4, 4) recorded waypoints in the base frame, by whose numbers the error says where a plan fails.

@@ -66,7 +66,7 @@ class BackgroundJob:
 
     def _do(self, run: JobRun, work: Work) -> None:
         """
-        JobRun the function of a job, and post its result to the page; an exception is posted to be raised there.
+        Run the function of a job, and post its result to the page; an exception is posted to be raised there.
 
         :param run: the run that the function gets.
         """
@@ -80,7 +80,7 @@ class BackgroundJob:
         self._page.post(lambda: self._finish(run, done))
 
     def _finish(self, run: JobRun, done: Callable[[], None]) -> None:
-        """Call ``done``, which uses the result of a run, unless the run was cancelled."""
+        """Call ``done``, which uses the result of a run, unless the run was cancelled or a later one was started."""
         if run is not self._run:
             return
         self._run = None

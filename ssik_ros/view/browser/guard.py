@@ -105,7 +105,7 @@ class Admission:
 
     def has_key(self, given: str) -> bool:
         """
-        Return whether a text is the key of a browser that was let in.
+        Return whether a text is one of the last MOST_SESSIONS keys that browsers were given.
 
         :param given: the text.
         """
@@ -302,7 +302,8 @@ class Guard:
         """
         Put this guard in front of each server that is started within the ``with`` block.
 
-        :raises SolverError: if no server was started by the expected function, as another version of viser might do.
+        :raises SolverError: at the end of the block, if no server was started by the expected function, as in another
+            version of viser.
         """
         serve = self._sockets.serve
         self._sockets.serve = self._make_serve(serve)

@@ -157,7 +157,7 @@ def indexed(surface: Surface) -> tuple[FloatArray, IntArray]:
     """
     Return a surface as vertices (n, 3) and triangles (k, 3), which are indices of vertices.
 
-    Corners of triangles with the same position and normal, rounded to DIGITS digits, become one vertex.
+    Corners of triangles with the same position and normal, rounded to DIGITS digits after the point, become one vertex.
 
     :param surface: the surface.
     """

@@ -77,7 +77,7 @@ class BasePage(ABC, Generic[Shown]):
         :param port: 0 for any free one.
         :param admission: decides which browsers are let in; None for a new one-time token.
         :param extras: a joint path or a cloud to show as well.
-        :raises SolverError: if viser is not installed.
+        :raises SolverError: if viser is not installed, or if its version cannot be guarded.
         :raises InvalidOption: if the port is taken or invalid, or if the address does not belong to this machine.
         """
         self.session, self.extras = session, extras or Extras()

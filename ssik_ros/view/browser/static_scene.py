@@ -42,6 +42,8 @@ def make_html(session: PostureSession, playback: Playback | None = None) -> str:
     """
     Return an HTML page that shows a session: the robot, obstacles, targets, and branches as ghosts.
 
+    At most as many ghosts are shown as there are colours (GHOSTS).
+
     :param session: the session. Without a playback, this function calls its ``complete``, which finds the branches.
     :param playback: a joint path that the page plays; branches and targets are left out then.
     :raises SolverError: if viser is not installed, or if its version writes other pages.
@@ -58,7 +60,11 @@ def make_html(session: PostureSession, playback: Playback | None = None) -> str:
 
 
 def _record(server: Any, session: PostureSession, playback: Playback | None) -> str:
-    """Add the contents of a session to the scene of a server, and return the scene as an HTML page."""
+    """
+    Add the contents of a session to the scene of a server, and return the scene as an HTML page.
+
+    :raises SolverError: if this version of viser writes other pages.
+    """
     solids = RobotSolids(session.robot, segments=SEGMENTS)
     bounds = bounds_of(solids, session.state)
     size = size_of(bounds)

@@ -242,10 +242,10 @@ def _axes(tree: KinematicTree, names: Sequence[str]) -> list[tuple[FloatArray, F
 
 def _line_frame(lines: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
     """
-    Return a frame (4, 4) that depends only on the axes of an arm, so that two robots with the same axes can be aligned.
+    Return a frame (4, 4) at the axes of an arm, by which two robots with the same axes can be aligned.
 
     Its z axis is the first axis. Its x axis is perpendicular to the first axis and to the next one that is a different
-    line.
+    line. Its origin is the point of the first axis that is nearest to that line; if both are parallel, the given point.
 
     :param lines: point and direction of each axis.
     """

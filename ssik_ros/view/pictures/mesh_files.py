@@ -179,7 +179,8 @@ def _read_apart(
     """
     Return for each mesh file the surface that a separate process reads, or a sentence why the mesh is left out.
 
-    A file that makes the process crash or run too long is left out, and a new process reads the rest.
+    A file that makes the process crash or run too long is left out, and a new process reads the rest. After ALL_SECONDS
+    all files that are not read are left out.
 
     :param keys: names in the cache.
     :param most: largest number of triangles of a mesh.

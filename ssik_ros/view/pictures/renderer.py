@@ -61,7 +61,7 @@ class Camera:
         Return the camera that looks from a direction and is as near as it can be while it sees all points.
 
         :param points: (n, 3) points in the world [m].
-        :param direction: vector from the points to the camera, in the world frame.
+        :param direction: vector from the points to the camera, in the world frame; not vertical.
         :param size: width and height of the picture [pixels].
         """
         middle = points.mean(axis=0)
@@ -160,6 +160,8 @@ class Picture:
     def project(self, points: ArrayLike) -> FloatArray:
         """
         Return the positions (k, 2) of points in the picture: column and row from the upper left corner [pixels].
+
+        For a point that is not in front of the camera they mean nothing.
 
         :param points: (k, 3) points in the world [m].
         """

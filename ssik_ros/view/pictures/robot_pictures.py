@@ -91,6 +91,7 @@ class RobotPictures:
         :param lines: (k, 3) points of lines in the root frame [m].
         :param marked: names of links that are red in the first state.
         :param is_transparent: leave out the white background, so that the picture suits light and dark pages.
+        :raises FrameNotFound: for an unknown name in ``marked``.
         """
         picture = Picture(self._camera)
         for solid, colour in [*self.scenery, *self.solids.at(states[0], marked=marked)]:

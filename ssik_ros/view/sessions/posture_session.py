@@ -319,7 +319,8 @@ class PostureSession(ABC):
         """
         Return the two bodies (links or obstacles) that are nearest to each other in the shown posture.
 
-        None if no pair of bodies is checked for collisions. If several pairs overlap, one of them is returned.
+        None if no pair of bodies is checked for collisions. If several pairs overlap, one of them is returned, not
+        always the one that overlaps most.
 
         :raises RequestRefused: if collisions cannot be checked: without the collision library, or if a part of the
             geometry is missing, or all of it.

@@ -298,7 +298,7 @@ class Session(PostureSession):
 
     def _explain(self) -> None:
         """
-        Find the posture nearest to an unreached target, show it, and store the explanation.
+        Store the explanation of an unreached target, and show the nearest posture if it has one.
 
         Do nothing for several targets.
         """
@@ -324,9 +324,10 @@ def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tu
     """
     Return at most ``most`` branches that look different, in the order of ``branches``.
 
-    If there are at most ``most`` branches, all are returned. Otherwise the nearest branch of each label is taken first.
-    Then the branch that differs most from the posture and from all taken ones is added, again and again; a branch that
-    is equal to one of them never is. A seven-joint arm has many similar branches of one label on one self-motion.
+    If there are at most ``most`` branches, all are returned. Otherwise the nearest branch of each label is taken first;
+    the position of a held joint in the label does not count. Then the branch that differs most from the posture and
+    from all taken ones is added, again and again; a branch that is equal to one of them never is. A seven-joint arm has
+    many similar branches of one label on one self-motion.
 
     :param branches: the branches, nearest first.
     :param q: (n,) the shown posture [rad or m].

@@ -125,7 +125,8 @@ class PathPanel(Panel):
 
         A cancelled job gives the pictures so far.
 
-        :raises InvalidOption: if another event moves the robot meanwhile.
+        :raises InvalidOption: if another event moves the robot meanwhile, if the path is paused or replaced, or as
+            :meth:`BasePage.take_picture`.
         """
         path, page, images = self._path, self._page, []
         duration = 0.0 if path is None else path.duration
