@@ -206,7 +206,7 @@ def load(
     functions: Functions | None = None,
 ) -> None:
     """
-    Fill an empty environment from a document; if the document is refused, the environment is as before.
+    Fill an empty environment from a document; if the document is refused, the environment stays empty.
 
     :param source: the bytes of a document, or the path of its file.
     :param functions: the functions that the document may name, by 'module:name' as the document writes it.

@@ -128,8 +128,9 @@ class TaskSet(TaskSetData):
         """
         Return configurations (k, n) in which all tasks are within precision, the nearest to the current one first.
 
-        By default the search ends after the first one, whose windings are added; ``find_multiple`` goes on. No rows if
-        the search finds none, which does not prove that none exists. The environment stays as it is.
+        By default the search ends after the first one, whose windings are added; ``find_multiple`` goes on. The rows of
+        the option ``configs`` are part of the result without a check. If the search finds none, these are all rows,
+        which does not prove that none exists. The environment stays as it is.
 
         :param joints: the joints whose values a configuration holds; None for the joints of the task set.
         :param options: fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, by name.
@@ -263,7 +264,7 @@ class Environment(World[TaskSet]):
         :param max_iterations: most steps; None for the value of the first task set.
         :param priority: ``strict`` or ``nested``; None for the environment's.
         :param sync: scene to read joint values and targets from before, and to write joint values to after a success.
-        :param allow_error: write to the scene after a failure, too.
+        :param allow_error: write to the scene after a failure, too, but not after NOT_PERFORMED.
         :param debug: bit 0 adds overlays (marker data) of all tasks to the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
         :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.

@@ -203,8 +203,8 @@ class IkJoint(IkObject):
         """
         Return a value as the joint may have it: clamped into the limits, or wrapped to [-pi, pi] for a cyclic joint.
 
-        The value is unchanged for a dependent or spherical joint. A cyclic joint is not wrapped if a whole turn moves a
-        joint that depends on it.
+        The value is unchanged for a dependent or spherical joint. A cyclic joint is not wrapped if its whole turn would
+        turn a joint that depends on it by something else than whole turns.
 
         :raises InvalidOption: for a value that is not a number.
         """
@@ -361,7 +361,8 @@ class IkJoint(IkObject):
         :param with_handles: whether the function takes (environment handle, joint handle, value).
         :raises FrameNotFound: (a KeyError) for an unknown master.
         :raises InvalidOption: if the master is this joint, a spherical joint or not a joint. Also for a number that is
-            not finite: given here, or returned by the function now or later, when the master moves.
+            not finite: given here, or returned by the function now or later, when the master moves. If the function
+            fails now, the joint follows the master nevertheless.
         :raises UnsupportedJoint: if this joint is spherical and a master is given.
         """
         for name, given in (('function', function), ('derivative', derivative)):

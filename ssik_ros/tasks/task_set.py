@@ -67,7 +67,7 @@ def _read_tuple(name: str, count: int) -> Callable[[Task, Any], Any]:
     """
     Return a function (task, value) that reads a tuple of finite numbers that are not negative.
 
-    It raises InvalidOption for other values.
+    It raises DimensionMismatch for another count, and InvalidOption for other values.
 
     :param name: the setting, for messages.
     :param count: how many numbers.

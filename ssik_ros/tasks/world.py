@@ -296,7 +296,7 @@ class World(ObjectTable, Generic[Member]):
         """
         Return the joints that follow other joints, each after its master, and a set of pose indices (slots).
 
-        The set has the joints of which a whole turn moves a following joint by something else than whole turns.
+        The set has the independent joints for which :meth:`wraps` is False.
         """
         if self._dependents is None:
             ordered: list[IkJoint] = []

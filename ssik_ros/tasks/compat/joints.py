@@ -81,8 +81,8 @@ def setJointPosition(environmentHandle: int, jointHandle: int, position: float) 
     Set the value of a revolute or prismatic joint [rad or m].
 
     The value of a cyclic joint is wrapped to [-pi, pi], others are clamped into the limits. A cyclic joint is not
-    wrapped if a whole turn moves a joint that follows it. The value of a joint that follows another joint does not
-    change.
+    wrapped if its whole turn would turn a joint that follows it by something else than whole turns. The value of a
+    joint that follows another joint does not change.
 
     :raises KeyError: for an unknown handle.
     :raises UnsupportedJoint: for a spherical joint.
