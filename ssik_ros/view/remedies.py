@@ -22,9 +22,9 @@ def find_remedies(session: Session) -> list[Remedy]:
     """
     Return suggestions of constraints to ignore, none of which is certain to make the pose reachable.
 
-    They are limits at which joints of the nearest posture are, the colliding pair of links if collisions are the cause,
-    else the orientation. Constraints that are ignored already are left out. The list is empty if the target is reached
-    or nothing is explained.
+    They are the joint limits that would have to be wider to reach the pose from the nearest posture. The colliding pair
+    of links is added if collisions are the cause, else the orientation. Constraints that are ignored already are left
+    out. The list is empty if the target is reached or nothing is explained.
 
     :param session: after :meth:`Session.complete`.
     """

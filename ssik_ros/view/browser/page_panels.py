@@ -184,7 +184,11 @@ class BasePage(ABC, Generic[Shown]):
         self._viser.gui.set_panel_label(self.session.robot.name[:LONGEST_NAME])
 
     async def _step_back(self, client: Any) -> None:
-        """Move the first camera of a browser away, if its scene is narrow, as soon as the camera has its first place."""
+        """
+        Move the first camera of a browser so that a picture that is higher than wide shows robot and targets.
+
+        This happens once, as soon as the camera has its first place.
+        """
         is_placed = False
 
         async def place(camera: Any) -> None:
@@ -244,7 +248,8 @@ class BasePage(ABC, Generic[Shown]):
         """
         Return a picture of the scene (height, width, 4) as a browser shows it, after all waiting events.
 
-        Never call this in the thread of the session, for which it waits.
+        It waits at most PICTURE_TIMEOUT for the events, and as long for the picture. Never call this in the thread of
+        the session, for which it waits.
 
         :param client: viser's client of the browser.
         :param most: largest edge of the picture [pixels].

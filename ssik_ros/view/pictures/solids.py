@@ -196,10 +196,11 @@ def simplify(surface: Surface, most: int) -> Surface:
     Return a coarser surface with at most ``most`` triangles; a surface that has no more is returned unchanged.
 
     All corners in one cell of a grid are replaced by their mean, and triangles that vanish are left out. The cells grow
-    until few enough triangles are left. A surface whose corners are all one point is returned unchanged.
+    until few enough triangles are left, which may be none if ``most`` is small. A surface whose corners are all one
+    point is returned unchanged.
 
     :param surface: the surface.
-    :param most: largest number of triangles.
+    :param most: largest number of triangles, at least 1.
     """
     low, high = surface.bounds()
     size = float((high - low).max())

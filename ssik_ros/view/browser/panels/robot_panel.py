@@ -146,8 +146,8 @@ def require_sendable(session: Session, there: Whereabouts) -> None:
     """
     Raise InvalidTarget if the shown posture must not be sent to the robot.
 
-    It must reach the target without ignored constraints and without collisions. The robot's state must be recent, and
-    its base must be where the session has it.
+    It must reach the target without ignored constraints, and without collisions as far as these can be checked. The
+    robot's state must be recent, and its base must be where the session has it.
 
     :param session: the session that shows the posture.
     :param there: state of the real robot.
