@@ -73,8 +73,8 @@ def write_path_python(session: Session) -> str:
 
     :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: if constraints are ignored, the group has several tips, or the robot was not named on the
-        command line. Also for a MoveIt package with further files or xacro arguments, for fewer than two waypoints and,
-        if collisions are avoided, for an obstacle that is not one box, sphere or cylinder.
+        command line. Also for a MoveIt package with further files or xacro arguments, and for fewer than two waypoints.
+        If collisions are avoided, also for an obstacle that is not one box, sphere or cylinder.
     """
     session.refuse_relaxed('A command')
     _only_tip(session)

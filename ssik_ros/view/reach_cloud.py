@@ -50,11 +50,11 @@ class ReachCloud:
         """
         Return the points whose value is at least ``least`` times the value of the brightest colour.
 
-        That value is 1 for shares such as dexterity, else the largest value. Points are positions with a reachable
-        orientation, thinned to a regular grid if there are too many.
+        That value is 1 for shares such as dexterity, else the largest finite value. Points are positions with a
+        reachable orientation, thinned to a regular grid if there are too many.
 
-        For the measure ``status``, all positions with an orientation that is not out of reach are points, and ``least``
-        does not count.
+        For the measure ``status``, all positions with a mapped orientation that is not out of reach are points, and
+        ``least`` does not count.
 
         :param measure: one of :attr:`measures`.
         :param least: from 0 to 1.
