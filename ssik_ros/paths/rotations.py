@@ -6,6 +6,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 
+HALF_TURN_SINE = 1e-8
+"""Sine of an angle near pi below which rounding hides the axis, so that the rotation counts as a half turn."""
+
 
 def rotations(vectors: FloatArray) -> FloatArray:
     """
@@ -25,22 +28,24 @@ def rotations(vectors: FloatArray) -> FloatArray:
 
 def rotation_vectors(turned: FloatArray) -> FloatArray:
     """
-    Return the rotation vectors (k, 3) of rotation matrices [rad], for turns below pi.
+    Return the rotation vectors (k, 3) of rotation matrices [rad], at most pi long; half turns have one of both axes.
 
     :param turned: (k, 3, 3).
     """
-    return _scaled(*_sines_and_cosines(turned))
+    return _scaled(*_sines_and_cosines(turned), turned)
 
 
 def tilts_of(axes: FloatArray, turned: FloatArray) -> FloatArray:
     """
     Return the shortest rotation vectors (k, 3) that bring axes to the same directions as given rotations do [rad].
 
+    For an axis that is turned to its opposite, it is the vector of the rotation itself, which is a half turn.
+
     :param axes: (k, 3) unit axes.
     :param turned: (k, 3, 3) rotations.
     """
     there = np.einsum('kij,kj->ki', turned, axes)
-    return _scaled(np.cross(axes, there), np.einsum('ki,ki->k', axes, there))
+    return _scaled(np.cross(axes, there), np.einsum('ki,ki->k', axes, there), turned)
 
 
 def angles_about(axes: FloatArray, turned: FloatArray) -> FloatArray:
@@ -73,15 +78,21 @@ def _sines_and_cosines(turned: FloatArray) -> tuple[FloatArray, FloatArray]:
     return sines, 0.5 * (np.trace(turned, axis1=1, axis2=2) - 1.0)
 
 
-def _scaled(sines: FloatArray, cosines: FloatArray) -> FloatArray:
+def _scaled(sines: FloatArray, cosines: FloatArray, turned: FloatArray) -> FloatArray:
     """
     Return rotation vectors (k, 3) [rad] from axes times sines (k, 3), and the cosines of the angles (k,).
 
-    A vector is zero if its sines are all zero, even if the cosine is -1, because a half turn then has no axis.
+    :param turned: (k, 3, 3) rotations that are half turns about the axes where the sines are too small to tell an axis.
     """
     lengths = np.linalg.norm(sines, axis=1)
     angles = np.arctan2(lengths, cosines)
-    return np.asarray(sines * (angles / np.where(lengths > 0.0, lengths, 1.0))[:, None])
+    vectors = np.asarray(sines * (angles / np.where(lengths > 0.0, lengths, 1.0))[:, None])
+    for row in np.flatnonzero((lengths < HALF_TURN_SINE) & (cosines < 0.0)):
+        # R + I of a half turn is twice the product of its axis with itself.
+        product = turned[row] + np.eye(3)
+        axis = product[product.diagonal().argmax()]
+        vectors[row] = math.pi / np.linalg.norm(axis) * axis
+    return vectors
 
 
 def roll_pitch_yaw(turned: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from ssik_ros.paths.requests import (
     PathTolerance,
     ToolPathRequest,
 )
+from ssik_ros.paths.rotations import rotation_vectors, rotations, tilts_of
 
 LINE = line((0.3, -0.3, 0.4), (0.3, 0.3, 0.4), 24)
 TOLERANCES = {
@@ -301,3 +302,27 @@ def test_a_narrow_tolerance_costs_no_more_than_none_on_seven_joints():
     exact = plan_tool_path(model, group, poses)
     path = plan_tool_path(model, group, poses, tolerance=PathTolerance(cone=0.2))
     assert path.valid and path.cost <= exact.cost
+
+
+@pytest.mark.parametrize('flip', [(1, -1, -1), (-1, 1, -1)])
+@pytest.mark.parametrize('tolerance', ['cone and spin', 'none'])
+def test_a_pose_that_looks_the_other_way_is_outside_by_half_a_turn(flip, tolerance):
+    cone = 0.1 if tolerance != 'none' else 0.0
+    spin = (-np.pi, np.pi) if cone else (0.0, 0.0)
+    freedom = PoseFreedom([PathTolerance(cone=cone, spin=spin)], 1)
+    reached = np.diag([*map(float, flip), 1.0])
+    miss = freedom.miss(np.array([0]), np.eye(4)[None], reached[None])
+    assert miss.angle[0] == pytest.approx(np.pi - cone, abs=1e-12)
+
+
+def test_rotation_vectors_and_tilts_of_half_turns():
+    rng = np.random.default_rng(4)
+    axes = rng.standard_normal((20, 3))
+    axes = np.vstack([axes / np.linalg.norm(axes, axis=1)[:, None], np.eye(3)])
+    turned = 2.0 * axes[:, :, None] * axes[:, None] - np.eye(3)
+    assert np.abs(rotations(rotation_vectors(turned)) - turned).max() < 1e-9
+    # An axis across the half turn's axis is turned to its opposite.
+    across = np.cross(axes, np.roll(axes, 1, axis=0))
+    across /= np.linalg.norm(across, axis=1)[:, None]
+    tilted = rotations(tilts_of(across, turned))
+    assert np.abs(np.einsum('kij,kj->ki', tilted, across) + across).max() < 1e-9
