@@ -378,15 +378,22 @@ class IkJoint(IkObject):
         if not isinstance(other, IkJoint) or other.kind == JointType.SPHERICAL or other is self:
             raise InvalidOption(f'Joint {quote(self.name)} cannot depend on {quote(other.name)}.')
         numbers = _finite(multiplier, self, 'multiplier'), _finite(offset, self, 'offset')
+        before = {self: self._dependency}
         item = other
         while item._dependency is not None:
             if item._dependency.master is self:
-                item._dependency = None
+                before[item], item._dependency = item._dependency, None
                 break
             item = item._dependency.master
         self._dependency = Dependency(other, *numbers, function, derivative, with_handles)
         self.world.changed()
-        self.world.follow()
+        try:
+            self.world.follow()
+        except BaseException:
+            for joint, dependency in before.items():
+                joint._dependency = dependency
+            self.world.changed()
+            raise
 
     def driver(self) -> IkJoint:
         """

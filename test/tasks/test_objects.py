@@ -134,6 +134,17 @@ def test_chains_of_dependencies_and_cycles_of_them():
         a.depend_on(env.add_joint('spherical'))
 
 
+def test_a_refused_dependency_leaves_all_dependencies_as_they_were():
+    env = Environment()
+    a, b = (env.add_joint('prismatic', name, limits=(-9, 9)) for name in 'ab')
+    b.depend_on(a, 2.0)
+    with pytest.raises(InvalidOption):
+        a.depend_on(b, function=lambda value: np.nan)
+    assert a.dependency is None and b.dependency.master is a
+    a.position = 1.5
+    assert b.position == 3.0
+
+
 def test_dependencies_and_overlays_refuse_options_without_a_meaning():
     env = Environment()
     a, b = env.add_joint('revolute'), env.add_joint('revolute')
