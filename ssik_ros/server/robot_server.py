@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arguments import read_count
-from ssik_ros.arrays import IS_WITHIN
+from ssik_ros.arrays import LARGEST_REQUEST_VALUE
 from ssik_ros.errors import InvalidLimits, InvalidOption, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -158,7 +158,8 @@ class RobotServer:
                 and not request.avoid_collisions
                 and (solver := group.solver) is not None
                 and len(solver.tip_frames) == 1
-                and all(map(IS_WITHIN, map(abs, flatten(framed[0].pose.tolist()))))
+                # No number is above the norm; the general path judges large ones.
+                and math.hypot(*flatten(framed[0].pose.tolist())) <= LARGEST_REQUEST_VALUE
             ):
                 resolved = self._requests.resolve(request, current, group, state)
                 return solve_resolved(request, resolved)
