@@ -104,11 +104,12 @@ def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> N
 
 def plot_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     """
-    Write a plot of a plan to a file.
+    Write a plot of a plan to a file: joint values, margins to limits, singular value and clearance at the waypoints.
 
-    :param file: the file.
+    :param file: a PNG, SVG or PDF file, as :func:`check_plot` returns it; its ending chooses the format.
     :param problem, path: the problem and its plan.
     :raises InvalidOption: for a file that cannot be written.
+    :raises ImportError: if matplotlib is not installed.
     """
     planner = ToolPathPlanner(problem.robot, problem.group, ToolPathRequest(**problem.settings))
     measures = measure_path(planner, path)

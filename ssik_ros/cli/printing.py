@@ -61,10 +61,10 @@ def progress_bar(width: int, *, quiet: bool) -> Iterator[Callable[[float, str], 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """
-    Show the step and its time if a command waits for more than 2 s; yield a function that changes the text.
+    Show a step and its time on stderr while a command waits; yield a function that changes the text of the step.
 
-    A terminal shows one line, which vanishes in the end. Elsewhere a line is printed every 30 s. Nothing should be printed
-    to the standard output during the wait.
+    A terminal shows one line after 2 s, which vanishes in the end. Elsewhere a line is printed every 30 s, the first one
+    after 30 s. Nothing should be printed to the standard output during the wait.
 
     :param what: the step, such as "Loading the robot".
     """

@@ -159,10 +159,13 @@ def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGrou
 
 def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> ChosenGroup:
     """
-    Return the robot with the group between two links: the SRDF's with the same joints and tips, or a new one.
+    Return the robot with the group between two links: the group of the SRDF if it has this group, else a new one.
+
+    A group of the SRDF is used if it is a chain with the same base link, tip link and joints.
 
     :param base, tip: names of the links; None to find them, as :func:`find_ends` does.
-    :raises ModelError: for an unknown link, and if several chains are possible.
+    :raises ModelError: for an unknown link, a tip that is not below the base, no moving joint between them, and
+        several equally long chains if the tip has to be found.
     """
     between = robot.group_from_links(*find_ends(robot, base, tip))
     same = (

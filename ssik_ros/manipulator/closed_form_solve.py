@@ -86,7 +86,13 @@ class ArmClosedForm:
 
 
 class ClosedFormSolve(PreparedSolve):
-    """The prepared solve of an arm that has a closed form: finds the branches of a pose and filters them."""
+    """
+    Solves poses by the closed form of an arm, with options that were checked once; a call gives only target and seed.
+
+    The branches of a pose are found, at given values or at samples of the held joint if the arm has one. Then they are
+    filtered by limits, held joints, arm angle and distance from the seed, as the settings ask. If ``allow_refinement``
+    is set and no branch is found, perturbed targets are tried, unless the pose is proved too far away.
+    """
 
     def __init__(self, form: ArmClosedForm, settings: SolveSettings) -> None:
         """

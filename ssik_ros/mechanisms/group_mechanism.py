@@ -68,7 +68,12 @@ class GroupMechanism:
         self.reals, self.flags = self._template.copy(), self._flags.copy()
 
     def twin(self) -> 'GroupMechanism':
-        """Return the same mechanism with separate tables and workspaces, for another thread."""
+        """
+        Return the same mechanism with separate tables and workspaces, for another thread.
+
+        The twin begins with the initial state, limits and locks: changes by :meth:`place`, :meth:`narrow` and
+        :meth:`solve` are not copied.
+        """
         other = object.__new__(GroupMechanism)
         other.__dict__.update(self.__dict__)
         other.mechanism = self.mechanism.copy()

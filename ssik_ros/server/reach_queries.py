@@ -68,11 +68,11 @@ class ReachQueries:
         cancel: NDArray[np.int64] | None = None,
     ) -> None:
         """
-        Keep a map.
+        Keep a map, or the reason why no map is used.
 
-        :param map_or_reason: a map of the robot, or the reason why no map is used.
-        :param frames: places named frames, and the base link of the map.
-        :param cancel: (1,) flag that ends all work; None for no flag.
+        :param map_or_reason: a map of the robot; a text instead refuses every request.
+        :param frames: gives the poses of named frames, and of the base link of the map.
+        :param cancel: (1,) flag; while it is not 0, requests with ``exact`` are refused. None for no flag.
         """
         self._map_or_reason, self._frames = map_or_reason, frames
         self._cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel

@@ -189,9 +189,12 @@ def kernels_of_one_arm(
     """
     Return a function that compiles an object file of the kernels with the constants of an arm in them.
 
+    The function takes the set of symbols that the object file must have, and returns the bytes of the file. It raises
+    ImportError without llvmlite, and NativeLibraryError if the package was built without the LLVM code of the kernels.
+
     :param tools: the programs; their architecture is used.
     :param constants: arguments of kernels that are the same at every call.
-    :param report: called with a text before the compilation, which takes a while.
+    :param report: called with a text before each compilation, which takes 5 to 30 s.
     """
 
     def make(wanted: set[str]) -> bytes:

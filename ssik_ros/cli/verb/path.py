@@ -118,7 +118,14 @@ def _read_problem(arguments: argparse.Namespace) -> PathProblem:
 
 
 def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
-    """Return the plan of a problem; show a progress bar on a terminal."""
+    """
+    Plan the path of a problem and return the plan, which may have failed: then its ``valid`` is False.
+
+    A terminal shows a progress bar, unless ``--json`` is given.
+
+    :param arguments: the parsed arguments, with the limits of the search: ``--timeout``, ``--bound-seconds`` and
+        ``--bound-rounds``.
+    """
     settings = {
         **problem.settings,
         'timeout': arguments.timeout,

@@ -52,9 +52,10 @@ class Steps(NamedTuple):
 
 class Pieces(NamedTuple):
     """
-    The piece of each row, a posture: the longest path through consecutive layers that ends there.
+    The piece of each of k postures, the best path that ends there: its cost, its length and the posture before.
 
-    Of several such paths it is the cheapest.
+    A layer has the possible postures of one waypoint, one in each row. A path takes one posture from each of several
+    consecutive layers. The best path is the one through the most layers, and among these the cheapest.
     """
 
     costs: np.ndarray

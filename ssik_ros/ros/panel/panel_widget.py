@@ -301,7 +301,12 @@ def _write(line: QLineEdit, text: str) -> None:
 
 
 def _offer(box: QComboBox, names: Sequence[str], chosen: str) -> None:
-    """Offer names in a selector, with one of them chosen."""
+    """
+    Fill a selector with names, unless it has the same names already, and select ``chosen``.
+
+    In an editable box with the same names, a text that the user is typing stays. A box that is not editable ignores
+    ``chosen`` if it is not one of the names.
+    """
     if [box.itemText(place) for place in range(box.count())] != list(names):
         box.clear()
         box.addItems(names)

@@ -47,7 +47,9 @@ class GroupMethods:
     """
     The IK solvers for one group: closed form, Levenberg-Marquardt searches and PoseIK, with the order of their use.
 
-    A chain without a closed form has None as ``closed_form``. Several threads may use the solvers at once.
+    ``closed_form`` may be None; then ``why_no_closed_form`` has the reason. The chain may lack a closed form, the
+    orientation may be free, the group may have several tips, or a parameter may be set that only PoseIK has. Several
+    threads may use the solvers at once.
     """
 
     def __init__(

@@ -145,10 +145,15 @@ class BoundedRefinement:
         """
         Yield postures (n,) with nearly all joints on limits that are worth refining to a pose.
 
-        On an edge all joints but one are on a limit, on a face all but two or three. Postures on edges come first, then
-        those on faces with two free joints. Both nearly reach the pose, and the nearest come first; the latter are
-        refined. Last come the ends of a few steps from the middles of faces with three free joints. In these steps all
-        joints move within the bounds, and the ends may miss the pose.
+        They come in three groups, each sorted by pose error, the smallest first:
+
+        1. All joints but one are on a limit, and the posture nearly reaches the pose.
+        2. All joints but two are on a limit. The other two were refined, and postures that do not come near the pose
+           were dropped. The order is that before the refinement.
+        3. Ends of a few steps, in which all joints move within the bounds. Each start has all joints but three on
+           limits, or all with two finite limits if these are fewer. The ends may miss the pose.
+
+        A joint without two finite limits is not put on a limit. Nothing is yielded for more than 8 joints.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param bounds: (2, n) lower and upper limits; may be infinite.

@@ -152,7 +152,8 @@ class _Reader(EntryReader):
         """
         Return the settings of this mapping by key, each read and checked by its function in ``readers``.
 
-        Keys without a reader, and readers whose key is missing, are left out.
+        Keys without a reader, and readers whose key is missing, are left out. A wrong value raises ConfigError with its
+        place in the file.
         """
         return {key: readers[key](self, key) for key in self.entry if key in readers}
 

@@ -1,7 +1,8 @@
 """
 Offsets (W_...) of the parts of the elimination's float workspace, and the sizes of its arrays.
 
-A row of candidates has six angles and the miss, the distance by which the loop does not close.
+A row of candidates has six joint angles [rad], then the miss. The miss is the error by which the loop of chain and
+target pose does not close, in link lengths and radians.
 """
 
 from ssik_ros.kernels.closed_form.elimination import elimination as el, null_vectors as nv
