@@ -121,7 +121,9 @@ def test_the_solver_is_that_of_the_running_node(view):
     line = next(line for line in view.process.log.splitlines() if 'Ready: robot' in line)
     assert 'ssik_ros/PoseIK as in node /ssik_ros' in line
     view.wait_for(lambda: view.page.find('target_tolerance'), 'the parameters')
-    assert view.page.values[view.page.find('target_tolerance')]['value'] == '0.0001'
+    # The field comes before its value.
+    field = view.page.find('target_tolerance')
+    view.wait_for(lambda: view.page.values[field]['value'] == '0.0001', 'the value')
 
 
 def test_the_real_robot_is_beside_the_goal_and_moves_by_itself(view):

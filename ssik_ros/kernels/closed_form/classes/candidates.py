@@ -130,7 +130,7 @@ def write_candidates(
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
-    :returns: (count, is_free): number of candidates, at most 8; whether the pose hardly determines one of their angles,
+    :returns: (count, is_free): number of candidates, at most 16; whether the pose hardly determines one of their angles,
         so that other postures may exist. Out of reach, candidates may be written that miss the pose.
     """
     own_axes, own_points = vector(scratch, AT_AXES, 18), vector(scratch, AT_POINTS, 18)
