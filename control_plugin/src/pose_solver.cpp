@@ -10,7 +10,8 @@ namespace ssik_control {
 namespace {
 
 constexpr std::int64_t MOST_WINDINGS = 4096;
-constexpr double SAME = 1e-9;  // largest difference between the poses of chain and blocks [m, rad]
+constexpr double SAME = 1e-9;      // largest difference between chain and blocks: poses and limits [m, rad]
+constexpr double ROUNDING = 1e-9;  // a solution may be outside its ranges by this [rad or m]
 
 using Matrix = std::array<double, 16>;
 
@@ -115,7 +116,7 @@ bool PoseSolver::within(const Frame &pose, const std::vector<std::pair<double, d
   const auto is_inside = [&](const double *values) {
     // Comparisons with NaN are false, so such a range excludes nothing.
     for (std::size_t k = 0; k < size_; ++k)
-      if (values[k] < ranges[k].first - SAME || values[k] > ranges[k].second + SAME) return false;
+      if (values[k] < ranges[k].first - ROUNDING || values[k] > ranges[k].second + ROUNDING) return false;
     return true;
   };
   for (std::size_t k = 0; k < size_; ++k) {
