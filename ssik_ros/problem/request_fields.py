@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import read_count, read_float, read_numbers
+from ssik_ros.arguments import as_floats, read_count, read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, InvalidTarget, quote
 from ssik_ros.kernels.geometry import joint_values, se3
@@ -55,8 +55,7 @@ class RequestReader:
         :param name: the field, for messages.
         :raises RequestError: for another shape, and for anything but real numbers.
         """
-        is_plain = type(poses) is NDARRAY and poses.dtype is FLOAT64
-        array: FloatArray = poses if is_plain else read_numbers(name, poses)
+        array = as_floats(name, poses)
         shape = array.shape
         if shape != self.stack and (shape != (4, 4) or self.stack[0] != 1):
             raise DimensionMismatch(
@@ -91,8 +90,7 @@ class RequestReader:
 
         :raises RequestError: for another shape, and for anything but real numbers.
         """
-        is_plain = type(seed) is NDARRAY and seed.dtype is FLOAT64
-        array: FloatArray = seed if is_plain else read_numbers('seed', seed)
+        array = as_floats('seed', seed)
         if array.shape != self._seed_shape:
             names = list(self._group.variable_names)
             raise DimensionMismatch(
@@ -111,15 +109,10 @@ class RequestReader:
 
         :raises RequestError: for another shape, and for anything but real numbers.
         """
-        if (
-            type(state) is NDARRAY
-            and state.dtype is FLOAT64
-            and state.shape == self.state_shape
-            # No value is above the norm, which takes less time than a comparison of each value.
-            and math.hypot(*state.tolist()) <= joint_values.LARGEST_JOINT_VALUE
-        ):
-            return True
-        return joint_values.are_usable(self._robot.tree.full_state(state))
+        values = as_floats('state', state)
+        if values.shape != self.state_shape:
+            values = self._robot.tree.full_state(state)
+        return joint_values.are_usable(values)
 
     def tolerance(self, tolerance: Any) -> FloatArray:
         """
@@ -129,8 +122,7 @@ class RequestReader:
         """
         if type(tolerance) is float and 0.0 < tolerance < math.inf:
             return np.array(tolerance)
-        is_plain = type(tolerance) is NDARRAY and tolerance.dtype is FLOAT64
-        value: FloatArray = tolerance if is_plain else read_numbers('tolerance', tolerance)
+        value = as_floats('tolerance', tolerance)
         is_usable = value.shape in self._tolerance_shapes
         for number in value.tolist() if value.ndim else [value.item()]:
             is_usable = is_usable and 0.0 < number < math.inf

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from ssik_ros.arrays import IS_WITHIN, LARGEST_REQUEST_VALUE
+from ssik_ros.arrays import are_within_reason, LARGEST_REQUEST_VALUE
 from ssik_ros.errors import list_names, quote
 from ssik_ros.ros.inputs.input_topics import InputTopic
 from ssik_ros.server.requests.ik_requests import FullState, StateGiven
@@ -100,7 +100,7 @@ class LiveState:
         names, positions = tuple(message.name), message.position
         if not self._has_right_sizes(names, positions):
             return
-        if not all(map(IS_WITHIN, map(abs, positions))):
+        if not are_within_reason(positions):
             positions = self._leave_out(names, positions)
         self._note(names, positions)
         with self._lock:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import (
+    are_within_reason,
     FloatArray,
     freeze,
-    IS_WITHIN,
     is_within_reason,
     LARGEST_REQUEST_VALUE,
     TOO_FAR,
@@ -126,10 +126,9 @@ class StateReader:
             if (
                 len(names) != len(positions)
                 or places.unknown
-                # No value is above the norm, which takes less time.
+                # The first half of the check is written here, because calls are a good part of the time of a request.
                 or not (
-                    math.hypot(*positions) <= LARGEST_REQUEST_VALUE
-                    or all(map(IS_WITHIN, map(abs, positions)))
+                    math.hypot(*positions) <= LARGEST_REQUEST_VALUE or are_within_reason(positions)
                 )
             ):
                 raise self._wrong_joints(given, places)

@@ -131,8 +131,11 @@ class AnalyticSolver:
             Also for a lower limit above an upper limit, and for a joint that is locked outside its limits.
         :raises TopologyMismatch: if a joint of seven is locked, and the other six have no closed form.
         """
-        is_usable = request.state is None or self._reader.is_state_usable(request.state)
-        if is_usable and self._plain is not None and is_plain(request):
+        if (
+            self._plain is not None
+            and is_plain(request)
+            and (request.state is None or self._reader.is_state_usable(request.state))
+        ):
             solution = self._solve_plain(self._plain, request)
             if solution is not None:
                 return solution
@@ -280,9 +283,7 @@ class AnalyticSolver:
             target = target.copy()
         self._reader.check_budgets(request)
         is_usable = request.state is None or self._reader.is_state_usable(request.state)
-        # The length is cheaper than a look at every value, and does not overflow.
-        is_short = math.hypot(*seed.tolist()) <= joint_values.LARGEST_JOINT_VALUE
-        if not is_usable or not (is_short or joint_values.are_usable(seed)):
+        if not (is_usable and joint_values.are_usable(seed)):
             return self._empty(IkStatus.REFUSED, Cause.BAD_STATE, 0, None)
         wanted = self._branch_request(request, seed)
         if wanted is None:
