@@ -219,12 +219,10 @@ def load(
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
     data = source if isinstance(source, bytes) else _read(read_path('source', source))
-    name, priority = environment.name, environment.priority
     try:
         _fill(environment, _parse(data), functions or {})
     except BaseException as error:
         _empty(environment)
-        environment.name, environment.priority = name, priority
         if isinstance(error, DocumentError) or not isinstance(error, MALFORMED):
             raise
         raise DocumentError(f'The document is refused: {error}') from error
@@ -333,8 +331,7 @@ def _fill(environment: TaskWorld, document: _Reader, functions: Functions) -> No
     :raises SsikError: with the item that is wrong. Malformed content may also raise the other exceptions of
         ``MALFORMED``.
     """
-    environment.name = document.typed('name', str)
-    environment.priority = read_priority(document.entry['priority'])
+    name, priority = document.typed('name', str), read_priority(document.entry['priority'])
     objects, task_sets = (document.typed(key, list) for key in ('objects', 'task_sets'))
     made = [_make_object(environment, content) for content in objects]
     for item, entry in made:
@@ -347,6 +344,7 @@ def _fill(environment: TaskWorld, document: _Reader, functions: Functions) -> No
             environment.dummy(item).target = entry.member('target', environment)
     for content in task_sets:
         _make_task_set(environment, content)
+    environment.name, environment.priority = name, priority
 
 
 def _noun(kind: str, content: Any) -> str:

@@ -87,8 +87,8 @@ class RunningGroup:
         :param reason: a sentence for the page.
         :raises SolverError: as :meth:`stop`, if the posture to hold is unknown; goals are refused all the same.
         """
-        moves, self._refusal = not self._refusal, reason
-        if moves:
+        is_first, self._refusal = not self._refusal, reason
+        if is_first:
             self._sender.stop(self._checked()[0])
 
     def status(self) -> str:
