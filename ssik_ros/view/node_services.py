@@ -51,7 +51,7 @@ class PoseQuery(NamedTuple):
 
 
 class FoundBranches(NamedTuple):
-    """The branches of a pose in the response of a node. If there are none, ``outcome`` has the cause."""
+    """The branches of a pose in the response of a node; if it has no branch, ``outcome`` has the cause."""
 
     outcome: SolveOutcome
     joint_names: tuple[str, ...]
